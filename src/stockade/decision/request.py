@@ -1,0 +1,97 @@
+"""What is asked of the engine, and what it answers. Pure values.
+
+An `Attempt` holds what was parsed from the worker's bytes. A `Decision` says what
+may happen and why. Only `decision.engine` makes a `Permit`, and a permit holds
+addresses that were judged: names cannot reach a socket call.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from stockade.net.address import IPAddress
+from stockade.net.host import Host, HostRefusal
+from stockade.vocabulary import Control, Entry, Identity, Phase, PlaceClass, Protocol, Reason, Risk, Verdict
+
+
+class Attempt(Struct, frozen=True, kw_only=True):
+    """One thing that a worker tried.
+
+    Attributes:
+        entry: The door by which it came.
+        protocol: What is spoken (DNS, EXEC and SOCKET for attempts of those kinds).
+        host: The destination as written, parsed or refused; None for exec and socket.
+        port: TCP or UDP port, 0 where there is none.
+        method: HTTP method in upper case; None where it cannot be seen.
+        path: HTTP path without the query; None where it cannot be seen.
+        query_bytes: Length of the query string.
+        has_body: True if a body follows, False if not, None if it cannot be seen.
+        body_bytes: Declared length of the body, None if not declared (chunked).
+        upgrade: The protocol that a request wants to switch to, else None.
+        sni: Name in the TLS hello, or its refusal, when a hello was read.
+        authority: Host header or :authority, when a request head was read.
+        credential_headers: Lower-case names of headers in the request that carry credentials.
+        query_type: DNS question type, for example ``AAAA``.
+        argv: The command and its arguments, for exec.
+        socket: A path, ``@abstract``, ``icmp:ADDR`` or ``vsock:CID:PORT``, for socket.
+        redirected: This host was named by the 3xx answer of a permitted request.
+    """
+
+    entry: Entry
+    protocol: Protocol
+    host: Host | HostRefusal | None = None
+    port: int = 0
+    method: str | None = None
+    path: str | None = None
+    query_bytes: int = 0
+    has_body: bool | None = None
+    body_bytes: int | None = None
+    upgrade: str | None = None
+    sni: Host | HostRefusal | None = None
+    authority: Host | HostRefusal | None = None
+    credential_headers: tuple[str, ...] = ()
+    query_type: str | None = None
+    argv: tuple[str, ...] = ()
+    socket: str | None = None
+    redirected: bool = False
+
+
+class Permit(Struct, frozen=True):
+    """Leave to dial: every address in it was judged for this attempt.
+
+    Attributes:
+        name: The permitted name, for records; never for a look-up.
+        addresses: In the order of the answer; never empty.
+        port: The permitted port.
+    """
+
+    name: str
+    addresses: tuple[IPAddress, ...]
+    port: int
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """The engine's answer to one attempt; every field goes into the ledger.
+
+    Attributes:
+        rule: ``policy.yaml:12``, or the name of a built-in such as ``builtin:metadata``.
+        why: One plain sentence; for a denial it says how to allow it, if that can be.
+        address: The address that decided or will be dialled; None if judged by name alone.
+        permit: Leave to dial, present when an answer was judged and nothing denies it.
+        limit_bytes: Largest body that the deciding rules permit, None without a limit.
+        rate_per_s: Requests a second before the gateway slows down, None without a limit.
+    """
+
+    verdict: Verdict = Verdict.DENY
+    risk: Risk
+    control: Control
+    reason: Reason
+    rule: str
+    place: PlaceClass
+    phase: Phase
+    identity: Identity
+    why: str
+    address: IPAddress | None = None
+    permit: Permit | None = None
+    limit_bytes: int | None = None
+    rate_per_s: float | None = None
