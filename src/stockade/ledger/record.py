@@ -1,0 +1,369 @@
+"""What one ledger record looks like, as bytes. Pure: values in, one line out.
+
+A record is one line of RFC 8785 canonical JSON, so that another tool can hash it
+again and get the same bytes. Four things must stay true of every line, whatever the
+worker put into the fields:
+
+* it is one line, also for readers that break lines at U+0085 or U+2028;
+* it shows no control, bidi or invisible character to the terminal that prints it;
+* it holds no query string, password, cookie or token, only their length and a digest
+  under a key of this run, so that equal values can be matched and not guessed;
+* it is no longer than `RECORD_LIMIT_BYTES` (the entry limit of C2SP tlog-tiles).
+
+Most records hold nothing to clean. `encode_record` sees that from the encoded bytes,
+which costs about a microsecond, and takes the slow road only for the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from stockade.errors import InternalError
+
+OPENED: Final = "run.opened"
+ATTEMPT: Final = "attempt"
+OUTCOME: Final = "outcome"
+CLOSED: Final = "run.closed"
+HEARTBEAT: Final = "heartbeat"
+RECOVERED: Final = "recovered"
+KINDS: Final = frozenset(
+    (OPENED, ATTEMPT, OUTCOME, "policy.changed", "phase.changed", HEARTBEAT, RECOVERED, CLOSED)
+)
+VERDICTS: Final = frozenset(("deny", "proxy", "allow"))
+
+RECORD_LIMIT_BYTES: Final = 65_535
+TEXT_LIMIT: Final = 4096
+"""Characters of one text; a path or an argument longer than this is cut, with a marker."""
+ITEMS_LIMIT: Final = 256
+DEPTH_LIMIT: Final = 8
+INTEGER_LIMIT: Final = 2**53 - 1
+"""Integers that every JSON reader holds exactly (RFC 8785 builds on IEEE 754 doubles)."""
+
+_BASE_FIELDS = frozenset(("seq", "time", "mono_ns", "kind", "run", "id"))
+_KEY = re.compile(r"[a-z][a-z0-9_.-]{0,63}", re.ASCII)
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+
+# msgspec sorts keys by their bytes, as RFC 8785 does for ASCII keys, and `_KEY` admits no others.
+# Its escapes are those of RFC 8785: \b \t \n \f \r, lower-case \u00xx for other controls, nothing else.
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+# Controls (C0, DEL, C1), line and paragraph separators, bidi marks and overrides, zero-width and other
+# invisible characters, tags, non-characters, surrogates (which stand for bytes that are not UTF-8).
+_UNSHOWABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+_ESCAPED_CONTROL = re.compile(rb"\\[bfnrtu]|\x7f")
+
+
+def is_run_id(text: str) -> bool:
+    """True if the text can name a run: it is a folder's name and stands in commands."""
+    return _RUN_ID.fullmatch(text) is not None
+
+
+def new_run_id(opened: str, random: bytes) -> str:
+    """Name a run so that names sort by time: ``20261130T085500-1f7f3a``.
+
+    Args:
+        opened: RFC 3339 UTC time, as in records.
+        random: Three or more random bytes.
+    """
+    return f"{opened[:10].replace('-', '')}T{opened[11:19].replace(':', '')}-{random[:3].hex()}"
+
+
+def decision_id(run: str, seq: int) -> str:
+    """The short word by which a refused client, a person and a record mean the same decision.
+
+    The last characters of the run's name, which `new_run_id` makes random, and the
+    sequence number: ``r7f3a-42``.
+    """
+    tail = "".join(c for c in run if c.isalnum())[-4:].lower()
+    return f"r{tail}-{seq}"
+
+
+def clean_text(text: str | bytes, limit: int = TEXT_LIMIT) -> str:
+    """Make untrusted text safe to show on one line and no longer than `limit` and a marker.
+
+    What cannot be shown becomes a visible escape (``\\n``, ``\\x85`` for a byte that is
+    not UTF-8, ``\\u{202e}``). Cleaning twice changes nothing, so a caller that already
+    cleaned does no harm; the price is that text holding such an escape literally looks the same.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "surrogateescape")
+    if len(text) > limit:
+        # Cut before escaping, else 100 kB of controls cost 600 kB; once more after it.
+        text = f"{text[:limit]}…[{len(text)} characters]"
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSHOWABLE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if char in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[char]
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:  # surrogateescape: this is the raw byte
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\u{{{code:x}}}"
+
+
+# --- redaction ---------------------------------------------------------------------------
+
+# Every repeat is bounded: a worker chooses the text, and an unbounded one could cost quadratic time.
+_SECRET_WORD = (
+    r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|api[-_]?key|access[-_]?key|private[-_]?key"
+    r"|auth[-_]?key|session[-_]?key|signature|sig|bearer|jwt|otp)"
+)
+_HEADER = re.compile(
+    r"\b((?:proxy-)?authorization|(?:set-)?cookie2?|[a-z-]{0,40}(?:api-?key|token|secret|auth-key))"
+    r"(\s{0,8}:\s{0,8})(\S.*)",
+    re.IGNORECASE,
+)
+_ASSIGNMENT = re.compile(
+    rf"\b(\w{{0,40}}{_SECRET_WORD}\w{{0,40}})(=|:\s?)(?!\[redacted )([^\s&;,'\"]+)", re.IGNORECASE
+)
+_USERINFO = re.compile(r"(//)([^\s/?#@\\]+(?:@[^\s/?#@\\]+)*)@")
+_QUERY = re.compile(r"\?(?!\[redacted )([^\s#?=&\"']*=[^\s#\"']*)")
+_TOKEN = re.compile(
+    r"\b(?:gh[opsur]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|hf_\w{16,}|npm_\w{16,}|pypi-[\w-]{16,}"
+    r"|sk-[\w-]{16,}|xox[abprs]-[\w-]{10,}|A[KS]IA[0-9A-Z]{12,}|AIza[\w-]{20,}"
+    r"|eyJ[\w-]{8,512}\.[\w-]{8,}(?:\.[\w-]*)?)",
+    re.ASCII,
+)
+_BEFORE_USERINFO = re.compile(r"[\s/\"'=,<(]")
+_SECRET_OPTION = re.compile(rf"--?[\w-]{{0,40}}{_SECRET_WORD}[\w-]{{0,40}}", re.IGNORECASE)
+_BODY_OPTION = re.compile(
+    r"--(?:data(?:-[a-z]+)?|form(?:-string)?|json|post-data|body-data|url-query|cookie|user|proxy-user)"
+)
+# Short options mean something else in every program, so they are told by the program's name.
+_SHORT_OPTIONS = {"curl": ("-u", "-U", "-b", "-d", "-F"), "sshpass": ("-p",), "mysql": ("-p",)}
+
+
+class Redactor:
+    """Takes secrets out of texts and leaves their length and a keyed digest.
+
+    One object per run: `key` is random and is never stored, so that a digest can be
+    compared inside the run and cannot be guessed from outside.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def digest(self, secret: str | bytes) -> str:
+        """Ten hexadecimal digits that are equal for equal values of this run."""
+        data = secret.encode("utf-8", "surrogatepass") if isinstance(secret, str) else secret
+        return hashlib.blake2b(data, digest_size=5, key=self._key).hexdigest()
+
+    def mark(self, secret: str | bytes) -> str:
+        """What stands in a record instead of a secret."""
+        data = secret.encode("utf-8", "surrogatepass") if isinstance(secret, str) else secret
+        return f"[redacted {len(data)} bytes {self.digest(data)}]"
+
+    def url(self, text: str) -> str:
+        """Redact a URL, path or authority: everything before ``@`` and after ``?``."""
+        head, question, query = text.partition("?")
+        scheme, slashes, rest = head.rpartition("//")
+        authority, slash, path = rest.partition("/")
+        userinfo, at, host = authority.rpartition("@")
+        if at and not userinfo.startswith("[redacted "):
+            head = f"{scheme}{slashes}{self.mark(userinfo)}@{host}{slash}{path}"
+        if question and query and not query.startswith("[redacted "):
+            query = self.mark(query)
+        return self.text(head) + question + query
+
+    def text(self, text: str) -> str:
+        """Redact what looks like a secret in free text."""
+        text = _USERINFO.sub(lambda m: f"{m[1]}{self._once(m[2])}@", text)
+        if "@" in text:
+            text = self._loose_userinfo(text)
+        text = _QUERY.sub(lambda m: f"?{self._once(m[1])}", text)
+        text = _HEADER.sub(lambda m: f"{m[1]}{m[2]}{self._once(m[3])}", text)
+        text = _ASSIGNMENT.sub(lambda m: f"{m[1]}{m[2]}{self._once(m[3])}", text)
+        return _TOKEN.sub(lambda m: self.mark(m[0]), text)
+
+    def _loose_userinfo(self, text: str) -> str:
+        """Redact ``user:password@`` that no ``//`` announces, as in proxy settings and refused hosts."""
+        pieces = text.split("@")
+        for i, piece in enumerate(pieces[:-1]):
+            start = max((m.end() for m in _BEFORE_USERINFO.finditer(piece)), default=0)
+            user, colon, password = piece[start:].partition(":")
+            if user and colon and password:
+                pieces[i] = piece[:start] + self._once(piece[start:])
+        return "@".join(pieces)
+
+    def argv(self, argv: Sequence[str | bytes]) -> list[str]:
+        """Redact a command line; also the argument after ``--password`` and the like."""
+        words = [a.decode("utf-8", "surrogateescape") if isinstance(a, bytes) else a for a in argv]
+        program = words[0].rpartition("/")[2] if words else ""
+        short = _SHORT_OPTIONS.get(program, ())
+        redacted: list[str] = []
+        hide_next = False
+        for word in words:
+            redacted.append(self._once(word) if hide_next else self._argument(word, short))
+            hide_next = not hide_next and _takes_secret(word, short)
+        return redacted
+
+    def _argument(self, word: str, short: tuple[str, ...]) -> str:
+        option, equals, value = word.partition("=")
+        if equals and value and _takes_secret(option, ()):
+            return f"{option}={self._once(value)}"
+        if len(word) > 2 and word[:2] in short:
+            return word[:2] + self._once(word[2:])
+        if "://" in word:
+            return self.url(word) if not any(c.isspace() for c in word) else self.text(word)
+        return self.text(word)
+
+    def _once(self, secret: str) -> str:
+        return secret if secret.startswith("[redacted ") else self.mark(secret)
+
+
+def _takes_secret(option: str, short: tuple[str, ...]) -> bool:
+    if option in short:
+        return True
+    return option.startswith("-") and bool(
+        _SECRET_OPTION.fullmatch(option) or _BODY_OPTION.fullmatch(option)
+    )
+
+
+# --- one line ----------------------------------------------------------------------------
+
+_PLACE_FIELDS = frozenset(("raw", "path", "url", "host", "sni", "authority", "name", "location"))
+# Fields of free or foreign text are looked at one by one; in the others `@` and `?` give a secret away.
+_FOREIGN_FIELDS = frozenset(("raw", "url", "argv", "detail", "location", "error"))
+
+
+def encode_record(record: Mapping[str, object], redactor: Redactor) -> bytes:
+    """Give the one line (without line feed) that stands for this record.
+
+    Raises:
+        InternalError: A value that a record cannot hold, such as a float. Ours to
+            mend: nothing that a worker sends can cause it.
+    """
+    if _is_flat(record):
+        try:
+            line = _ENCODER.encode(record)
+        except UnicodeEncodeError:
+            pass  # a lone surrogate: bytes that are not UTF-8
+        else:
+            if _is_plain(line) and not _TOKEN.search(str(record.get("path") or "")):
+                return line
+    for limit in (TEXT_LIMIT, 256, 32):
+        line = _ENCODER.encode(_clean_mapping(record, redactor, limit, DEPTH_LIMIT))
+        if len(line) <= RECORD_LIMIT_BYTES:
+            return line
+    raise InternalError("record-too-large", f"a record of kind {record.get('kind')} has too many fields")
+
+
+def _is_flat(record: Mapping[str, object]) -> bool:
+    if not _FOREIGN_FIELDS.isdisjoint(record):
+        return False
+    for value in record.values():
+        if type(value) is str or value is None:
+            continue
+        if type(value) is int and -INTEGER_LIMIT <= value <= INTEGER_LIMIT:
+            continue
+        if type(value) is not bool:
+            return False
+    return True
+
+
+def _is_plain(line: bytes) -> bool:
+    """True if nothing in the line needs cleaning, redacting or cutting."""
+    return (
+        len(line) <= TEXT_LIMIT
+        and line.isascii()
+        and b"?" not in line
+        and b"@" not in line
+        and (b"\\" not in line or _ESCAPED_CONTROL.search(line) is None)
+        and b"\x7f" not in line
+        and b"=" not in line
+    )
+
+
+def _clean_mapping(
+    record: Mapping[str, object], redactor: Redactor, limit: int, depth: int
+) -> dict[str, object]:
+    cleaned: dict[str, object] = {}
+    for key in list(record)[:ITEMS_LIMIT]:
+        value = record[key]
+        if key == "argv" and isinstance(value, (list, tuple)):
+            value = redactor.argv(value)
+        elif key in _PLACE_FIELDS and isinstance(value, str):
+            value = redactor.url(value)
+        cleaned[_clean_key(key)] = _clean_value(value, redactor, limit, depth)
+    return cleaned
+
+
+def _clean_key(key: str) -> str:
+    if _KEY.fullmatch(key) is None:
+        raise InternalError("record-key", f"{clean_text(repr(key), 80)} cannot be a key of a record")
+    return key
+
+
+def _clean_value(value: object, redactor: Redactor, limit: int, depth: int) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _clean_string(str.__str__(value), redactor, limit)
+    if isinstance(value, bytes):
+        return _clean_string(value.decode("utf-8", "surrogateescape"), redactor, limit)
+    if isinstance(value, int):
+        if not -INTEGER_LIMIT <= value <= INTEGER_LIMIT:
+            raise InternalError("record-integer", "an integer that JSON readers would round")
+        return int(value)
+    if depth > 0 and isinstance(value, Mapping):
+        return _clean_mapping(value, redactor, limit, depth - 1)
+    if depth > 0 and isinstance(value, (list, tuple)):
+        items = [_clean_value(item, redactor, limit, depth - 1) for item in value[:ITEMS_LIMIT]]
+        return items if len(value) <= ITEMS_LIMIT else [*items, f"…[{len(value)} items]"]
+    raise InternalError("record-value", f"a record cannot hold a {type(value).__name__}")
+
+
+def _clean_string(text: str, redactor: Redactor, limit: int) -> str:
+    # Redact first, so that a cut does not hide what makes a secret recognizable; look at no more of it
+    # than twice the limit, since time spent here is time that every other connection waits.
+    length = len(text)
+    cleaned = clean_text(redactor.text(text[: 2 * TEXT_LIMIT]), limit)
+    if length > 2 * TEXT_LIMIT:
+        return f"{cleaned.partition('…[')[0]}…[{length} characters]"
+    return cleaned
+
+
+def judge_shape(kind: str, fields: Mapping[str, object], seq: int) -> None:
+    """Refuse a record that another reader of the ledger would not understand.
+
+    Raises:
+        InternalError: Unknown kind, base fields given twice, a verdict where none
+            belongs, an outcome that points nowhere, a record before the first one.
+    """
+    problem = _shape_problem(kind, fields, seq)
+    if problem is not None:
+        raise InternalError("record-shape", f"record {seq} of kind {clean_text(kind, 40)!r}: {problem}")
+
+
+def _shape_problem(kind: str, fields: Mapping[str, object], seq: int) -> str | None:
+    if kind not in KINDS:
+        return "no such kind"
+    if (kind == OPENED) != (seq == 0):
+        return "the first record, and no other, is run.opened"
+    if kind == ATTEMPT:
+        if fields.get("verdict") not in VERDICTS:
+            return "an attempt carries one verdict: deny, proxy or allow"
+    elif "verdict" in fields:
+        return "only an attempt carries a verdict"
+    if kind == OUTCOME:
+        of = fields.get("of")
+        if type(of) is not int or not 0 < of < seq:
+            return "an outcome points to an earlier record by `of`"
+    if not _BASE_FIELDS.isdisjoint(fields):
+        return "fields that the ledger itself gives"
+    return None
