@@ -16,7 +16,6 @@ which costs about a microsecond, and takes the slow road only for the others.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -54,14 +53,12 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 # Controls (C0, DEL, C1), line and paragraph separators, bidi marks and overrides, zero-width and other
 # invisible characters, tags, non-characters, surrogates (which stand for bytes that are not UTF-8).
-_UNSHOWABLE = re.compile(
+_UNSHOWABLE = (
     "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-_ESCAPED_CONTROL = re.compile(rb"\\[bfnrtu]|\x7f")
 
 
 def is_run_id(text: str) -> bool:
@@ -85,8 +82,12 @@ def decision_id(run: str, seq: int) -> str:
     The last characters of the run's name, which `new_run_id` makes random, and the
     sequence number: ``r7f3a-42``.
     """
-    tail = "".join(c for c in run if c.isalnum())[-4:].lower()
-    return f"r{tail}-{seq}"
+    return f"{decision_prefix(run)}{seq}"
+
+
+def decision_prefix(run: str) -> str:
+    """What all decision ids of a run begin with; a writer asks once."""
+    return f"r{''.join(c for c in run if c.isalnum())[-4:].lower()}-"
 
 
 def clean_text(text: str | bytes, limit: int = TEXT_LIMIT) -> str:
@@ -103,7 +104,7 @@ def clean_text(text: str | bytes, limit: int = TEXT_LIMIT) -> str:
         text = f"{text[:limit]}…[{len(text)} characters]"
     if text.isascii() and text.isprintable():
         return text
-    return _UNSHOWABLE.sub(_escape, text)
+    return re.sub(_UNSHOWABLE, _escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -118,30 +119,30 @@ def _escape(match: re.Match[str]) -> str:
 
 # --- redaction ---------------------------------------------------------------------------
 
-# Every repeat is bounded: a worker chooses the text, and an unbounded one could cost quadratic time.
+# Patterns are texts, compiled by `re` when first used: a plain run needs none of them, and compiling
+# them all costs more than writing its whole ledger. Every repeat that can be tried from many places is
+# bounded: a worker chooses the text, and an unbounded one could cost quadratic time.
 _SECRET_WORD = (
     r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|api[-_]?key|access[-_]?key|private[-_]?key"
     r"|auth[-_]?key|session[-_]?key|signature|sig|bearer|jwt|otp)"
 )
-_HEADER = re.compile(
-    r"\b((?:proxy-)?authorization|(?:set-)?cookie2?|[a-z-]{0,40}(?:api-?key|token|secret|auth-key))"
-    r"(\s{0,8}:\s{0,8})(\S.*)",
-    re.IGNORECASE,
+_HEADER = (
+    r"(?i)\b((?:proxy-)?authorization|(?:set-)?cookie2?|[a-z-]{0,40}(?:api-?key|token|secret|auth-key))"
+    r"(\s{0,8}:\s{0,8})(\S.*)"
 )
-_ASSIGNMENT = re.compile(
-    rf"\b(\w{{0,40}}{_SECRET_WORD}\w{{0,40}})(=|:\s?)(?!\[redacted )([^\s&;,'\"]+)", re.IGNORECASE
+_ASSIGNMENT = rf"(?i)\b(\w{{0,40}}{_SECRET_WORD}\w{{0,40}})(=|:\s?)(?!\[redacted )([^\s&;,'\"]+)"
+_USERINFO = r"(//)([^\s/?#@\\]+(?:@[^\s/?#@\\]+)*)@"
+_BEFORE_USERINFO = r"[\s/\"'=,<(]"
+_QUERY = r"\?(?!\[redacted )([^\s#?=&\"']*=[^\s#\"']*)"
+_TOKEN = (
+    r"(?a)\b(?:gh[opsur]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|hf_\w{16,}|npm_\w{16,}|pypi-[\w-]{16,}"
+    r"|sk-[\w-]{16,}|xox[abprs]-[\w-]{16,}|A[KS]IA[0-9A-Z]{16,}|AIza[\w-]{16,}"
+    r"|eyJ[\w-]{8,512}\.[\w-]{8,}(?:\.[\w-]*)?)"
 )
-_USERINFO = re.compile(r"(//)([^\s/?#@\\]+(?:@[^\s/?#@\\]+)*)@")
-_QUERY = re.compile(r"\?(?!\[redacted )([^\s#?=&\"']*=[^\s#\"']*)")
-_TOKEN = re.compile(
-    r"\b(?:gh[opsur]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|hf_\w{16,}|npm_\w{16,}|pypi-[\w-]{16,}"
-    r"|sk-[\w-]{16,}|xox[abprs]-[\w-]{10,}|A[KS]IA[0-9A-Z]{12,}|AIza[\w-]{20,}"
-    r"|eyJ[\w-]{8,512}\.[\w-]{8,}(?:\.[\w-]*)?)",
-    re.ASCII,
-)
-_BEFORE_USERINFO = re.compile(r"[\s/\"'=,<(]")
-_SECRET_OPTION = re.compile(rf"--?[\w-]{{0,40}}{_SECRET_WORD}[\w-]{{0,40}}", re.IGNORECASE)
-_BODY_OPTION = re.compile(
+_TOKEN_LENGTH = 19
+"""No token that `_TOKEN` finds is shorter."""
+_SECRET_OPTION = rf"(?i)--?[\w-]{{0,40}}{_SECRET_WORD}[\w-]{{0,40}}"
+_BODY_OPTION = (
     r"--(?:data(?:-[a-z]+)?|form(?:-string)?|json|post-data|body-data|url-query|cookie|user|proxy-user)"
 )
 # Short options mean something else in every program, so they are told by the program's name.
@@ -160,6 +161,8 @@ class Redactor:
 
     def digest(self, secret: str | bytes) -> str:
         """Ten hexadecimal digits that are equal for equal values of this run."""
+        import hashlib  # here: it loads OpenSSL, and most runs have nothing to redact
+
         data = secret.encode("utf-8", "surrogatepass") if isinstance(secret, str) else secret
         return hashlib.blake2b(data, digest_size=5, key=self._key).hexdigest()
 
@@ -182,19 +185,24 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Redact what looks like a secret in free text."""
-        text = _USERINFO.sub(lambda m: f"{m[1]}{self._once(m[2])}@", text)
         if "@" in text:
+            text = re.sub(_USERINFO, lambda m: f"{m[1]}{self._once(m[2])}@", text)
             text = self._loose_userinfo(text)
-        text = _QUERY.sub(lambda m: f"?{self._once(m[1])}", text)
-        text = _HEADER.sub(lambda m: f"{m[1]}{m[2]}{self._once(m[3])}", text)
-        text = _ASSIGNMENT.sub(lambda m: f"{m[1]}{m[2]}{self._once(m[3])}", text)
-        return _TOKEN.sub(lambda m: self.mark(m[0]), text)
+        if "?" in text:
+            text = re.sub(_QUERY, lambda m: f"?{self._once(m[1])}", text)
+        if ":" in text:
+            text = re.sub(_HEADER, lambda m: f"{m[1]}{m[2]}{self._once(m[3])}", text)
+        if ":" in text or "=" in text:
+            text = re.sub(_ASSIGNMENT, lambda m: f"{m[1]}{m[2]}{self._once(m[3])}", text)
+        if len(text) >= _TOKEN_LENGTH:
+            text = re.sub(_TOKEN, lambda m: self.mark(m[0]), text)
+        return text
 
     def _loose_userinfo(self, text: str) -> str:
         """Redact ``user:password@`` that no ``//`` announces, as in proxy settings and refused hosts."""
         pieces = text.split("@")
         for i, piece in enumerate(pieces[:-1]):
-            start = max((m.end() for m in _BEFORE_USERINFO.finditer(piece)), default=0)
+            start = max((m.end() for m in re.finditer(_BEFORE_USERINFO, piece)), default=0)
             user, colon, password = piece[start:].partition(":")
             if user and colon and password:
                 pieces[i] = piece[:start] + self._once(piece[start:])
@@ -230,7 +238,7 @@ def _takes_secret(option: str, short: tuple[str, ...]) -> bool:
     if option in short:
         return True
     return option.startswith("-") and bool(
-        _SECRET_OPTION.fullmatch(option) or _BODY_OPTION.fullmatch(option)
+        re.fullmatch(_SECRET_OPTION, option) or re.fullmatch(_BODY_OPTION, option)
     )
 
 
@@ -254,7 +262,7 @@ def encode_record(record: Mapping[str, object], redactor: Redactor) -> bytes:
         except UnicodeEncodeError:
             pass  # a lone surrogate: bytes that are not UTF-8
         else:
-            if _is_plain(line) and not _TOKEN.search(str(record.get("path") or "")):
+            if _is_plain(line) and not _holds_token(record.get("path")):
                 return line
     for limit in (TEXT_LIMIT, 256, 32):
         line = _ENCODER.encode(_clean_mapping(record, redactor, limit, DEPTH_LIMIT))
@@ -283,10 +291,14 @@ def _is_plain(line: bytes) -> bool:
         and line.isascii()
         and b"?" not in line
         and b"@" not in line
-        and (b"\\" not in line or _ESCAPED_CONTROL.search(line) is None)
-        and b"\x7f" not in line
         and b"=" not in line
+        and b"\x7f" not in line
+        and line.count(b"\\") == line.count(b'\\"')  # no escape but that of a quotation mark
     )
+
+
+def _holds_token(path: object) -> bool:
+    return isinstance(path, str) and len(path) >= _TOKEN_LENGTH and re.search(_TOKEN, path) is not None
 
 
 def _clean_mapping(

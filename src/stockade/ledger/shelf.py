@@ -104,7 +104,9 @@ class RunReader:
 
     def _damage(self, problem: str) -> IntegrityError:
         place = self.folder / RECORDS_FILE
-        return IntegrityError("ledger-damaged", f"{place}: line {self._next_seq + 1} (record {self._next_seq}): {problem}")
+        return IntegrityError(
+            "ledger-damaged", f"{place}: line {self._next_seq + 1} (record {self._next_seq}): {problem}"
+        )
 
 
 def list_runs(shelf: Path) -> list[str]:
@@ -158,7 +160,9 @@ def find_run(shelf: Path, wanted: str) -> str:
     if len(meant) == 1:
         return meant[0]
     many = "more than one run is" if meant else "no run is"
-    raise UserError("no-such-run", f"{many} called {wanted!r} on the shelf {shelf}", f"the last one is {runs[-1]}")
+    raise UserError(
+        "no-such-run", f"{many} called {wanted!r} on the shelf {shelf}", f"the last one is {runs[-1]}"
+    )
 
 
 class ShelfFollower:

@@ -114,6 +114,7 @@ class Ledger:
         self.redactor = Redactor(redaction_key or os.urandom(32))
         self.counts: dict[str, int] = {}
         """How many records of each kind, and of each verdict, were appended."""
+        self._id_prefix = records.decision_prefix(run)
         self._file = file
         self._wake = wake
         self._on_failure = on_failure
@@ -152,9 +153,7 @@ class Ledger:
         return cls(run, _create_record_file(shelf, run), wake, on_failure, redaction_key=redaction_key)
 
     @classmethod
-    def recover(
-        cls, shelf: Path, run: str, *, wake: Wake, on_failure: Callable[[Exception], None]
-    ) -> Ledger:
+    def recover(cls, shelf: Path, run: str, *, wake: Wake, on_failure: Callable[[Exception], None]) -> Ledger:
         """Go on with a run whose writer died: cut the torn last line and record that.
 
         Raises:
@@ -176,9 +175,7 @@ class Ledger:
             ledger.append(records.RECOVERED, {"last_seq": last_seq, "dropped_bytes": reader.torn_bytes})
         return ledger
 
-    def append(
-        self, kind: str, fields: Mapping[str, object], on_durable: OnDurable | None = None
-    ) -> int:
+    def append(self, kind: str, fields: Mapping[str, object], on_durable: OnDurable | None = None) -> int:
         """Queue a record and give its sequence number.
 
         `on_durable(seq)` follows when the record is on the disk. After a failure the
@@ -205,7 +202,9 @@ class Ledger:
 
     def heartbeat(self, **fields: object) -> int:
         """Append a sign of life, so that silence in the ledger means silence of the worker."""
-        return self.append(records.HEARTBEAT, {"queued_bytes": self._queued_bytes - self._durable_bytes, **fields})
+        return self.append(
+            records.HEARTBEAT, {"queued_bytes": self._queued_bytes - self._durable_bytes, **fields}
+        )
 
     def close(self) -> None:
         """Write what is queued, make it durable and let the file go.
@@ -231,7 +230,7 @@ class Ledger:
         record["kind"] = kind
         record["run"] = self.run
         if kind == records.ATTEMPT:
-            record["id"] = records.decision_id(self.run, seq)
+            record["id"] = f"{self._id_prefix}{seq}"
         return record
 
     def _timestamp(self) -> str:
@@ -333,7 +332,9 @@ def default_shelf(environment: Mapping[str, str] = os.environ) -> Path:
         return Path(state, "stockade", "ledger")
     home = environment.get("HOME", "")
     if not os.path.isabs(home):
-        raise UserError("ledger-place", "neither HOME nor XDG_STATE_HOME is set", "name a folder with --ledger DIR")
+        raise UserError(
+            "ledger-place", "neither HOME nor XDG_STATE_HOME is set", "name a folder with --ledger DIR"
+        )
     return Path(home, ".local", "state", "stockade", "ledger")
 
 
@@ -355,7 +356,9 @@ def _create_record_file(shelf: Path, run: str) -> RecordFile:
         return RecordFile(shelf_fd, folder_fd, fd, 0)
     except FileExistsError as error:
         _close_all(opened)
-        raise UserError("run-exists", f"run {run} is already on the shelf {shelf}", "give the run another name") from error
+        raise UserError(
+            "run-exists", f"run {run} is already on the shelf {shelf}", "give the run another name"
+        ) from error
     except OSError as error:
         _close_all(opened)
         raise _unwritable(shelf, error) from error
@@ -399,7 +402,9 @@ def _open_shelf(shelf: Path) -> int:
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         os.close(shelf_fd)
         raise HostError(
-            "ledger-unsafe", f"everybody may rename what is in {shelf}", f"chmod o-w {shelf}, or choose another folder"
+            "ledger-unsafe",
+            f"everybody may rename what is in {shelf}",
+            f"chmod o-w {shelf}, or choose another folder",
         )
     return shelf_fd
 
@@ -427,4 +432,6 @@ def _unwritable(shelf: Path, error: OSError) -> HostError:
 
 def _write_failure(run: str, error: OSError) -> ContainmentError:
     hint = _REMEDIES.get(error.errno or 0)
-    return ContainmentError("ledger-unwritable", f"the ledger of run {run} cannot be written: {error.strerror}", hint)
+    return ContainmentError(
+        "ledger-unwritable", f"the ledger of run {run} cannot be written: {error.strerror}", hint
+    )
