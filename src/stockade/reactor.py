@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import count
 
-READ = select.EPOLLIN | select.EPOLLRDHUP
+READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
 GONE = select.EPOLLHUP | select.EPOLLERR
 

@@ -79,6 +79,10 @@ class HoldAnswered(Struct, frozen=True):
     by: str
 
 
+class UploadUsedUp(Struct, frozen=True):
+    """The run may send no more (`limits: upload`): the connection is cut after this."""
+
+
 Event = (
     ClientData
     | ClientEnded
@@ -92,4 +96,5 @@ Event = (
     | TimedOut
     | PolicyReplaced
     | HoldAnswered
+    | UploadUsedUp
 )
