@@ -1,0 +1,73 @@
+"""Cold start: the whole command from nothing to its end, `true` inside, one permitted name or none."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import peers
+import rig
+from subjects import STOCKADE, codex_command, codex_environment, srt_command
+
+TRUE = "/bin/true"
+BARE = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", TRUE]
+
+
+def contestants(folder: Path) -> dict[str, tuple[str | None, list[str], dict[str, str]]]:
+    """Return row -> (peer, command, environment)."""
+    codex, state = codex_environment(), {"XDG_STATE_HOME": str(folder)}
+    shim = [peers.node(), str(peers.CODEX_SHIM), *codex_command()[1:], TRUE]
+    sandlock = [str(peers.SANDLOCK), str(folder / "sandlock_run.py"), "/work", TRUE]
+    return {
+        "true, no sandbox": (None, [TRUE], {}),
+        "bubblewrap alone": ("bubblewrap", BARE, {}),
+        "stockade run -- true": ("stockade", [str(STOCKADE), "run", "--", "true"], state),
+        "codex, native binary": ("codex", [*codex_command(), TRUE], codex),
+        "codex, through npm": ("codex", shim, codex),
+        "srt": ("srt", [*srt_command(folder), TRUE], {}),
+        "sandlock, python": ("sandlock", sandlock, {}),
+    }
+
+
+def measure_starts(folder: Path, repeats: int) -> list[dict[str, Any]]:
+    """Run every contestant `repeats` times, in turn, after one run that is not counted."""
+    rows = contestants(folder)
+    times: dict[str, list[float]] = {name: [] for name in rows}
+    failed: dict[str, str] = {}
+    for repeat in range(repeats + 1):
+        for name, (peer, command, environment) in rows.items():
+            if name in failed or peer in peers.missing:
+                continue
+            try:
+                seconds = time_command(command, environment)
+            except rig.Failed as problem:
+                failed[name] = str(problem)
+                continue
+            if repeat:
+                times[name].append(seconds * 1e3)
+            rig.end_leftovers()
+    return [start_row(name, peer, times[name], failed.get(name)) for name, (peer, _, _) in rows.items()]
+
+
+def time_command(command: list[str], environment: dict[str, str]) -> float:
+    """Time one command from fork to exit."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, stdin=subprocess.DEVNULL, timeout=30
+    )
+    seconds = time.perf_counter() - began
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        raise rig.Failed(f"exit {done.returncode}: {words[-1][:200] if words else ''}")
+    return seconds
+
+
+def start_row(name: str, peer: str | None, times: list[float], problem: str | None) -> dict[str, Any]:
+    """Return one row of the table."""
+    if not times:
+        return {"name": name, "missing": problem or peers.missing.get(peer or "", "not run")}
+    return {"name": name, "median_ms": statistics.median(times), "min_ms": min(times), "max_ms": max(times)}
