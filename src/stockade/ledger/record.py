@@ -17,7 +17,7 @@ which costs about a microsecond, and takes the slow road only for the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -38,6 +38,7 @@ VERDICTS: Final = frozenset(("deny", "proxy", "allow"))
 RECORD_LIMIT_BYTES: Final = 65_535
 TEXT_LIMIT: Final = 4096
 """Characters of one text; a path or an argument longer than this is cut, with a marker."""
+_LOOKED_AT = 2 * TEXT_LIMIT
 ITEMS_LIMIT: Final = 256
 DEPTH_LIMIT: Final = 8
 INTEGER_LIMIT: Final = 2**53 - 1
@@ -90,21 +91,27 @@ def decision_prefix(run: str) -> str:
     return f"r{''.join(c for c in run if c.isalnum())[-4:].lower()}-"
 
 
-def clean_text(text: str | bytes, limit: int = TEXT_LIMIT) -> str:
+def clean_text(text: str | bytes, limit: int = TEXT_LIMIT, length: int | None = None) -> str:
     """Make untrusted text safe to show on one line and no longer than `limit` and a marker.
 
     What cannot be shown becomes a visible escape (``\\n``, ``\\x85`` for a byte that is
     not UTF-8, ``\\u{202e}``). Cleaning twice changes nothing, so a caller that already
     cleaned does no harm; the price is that text holding such an escape literally looks the same.
+
+    Args:
+        text: Bytes are read as UTF-8.
+        limit: Characters to keep; escapes count as the one character that they stand for.
+        length: How long the text was, where the caller has cut it already.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
+    length = len(text) if length is None else length
+    marker = ""
     if len(text) > limit:
-        # Cut before escaping, else 100 kB of controls cost 600 kB; once more after it.
-        text = f"{text[:limit]}…[{len(text)} characters]"
-    if text.isascii() and text.isprintable():
-        return text
-    return re.sub(_UNSHOWABLE, _escape, text)
+        text, marker = text[:limit], f"…[{length} characters]"
+    if not (text.isascii() and text.isprintable()):
+        text = re.sub(_UNSHOWABLE, _escape, text)
+    return text + marker
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -121,27 +128,25 @@ def _escape(match: re.Match[str]) -> str:
 
 # Patterns are texts, compiled by `re` when first used: a plain run needs none of them, and compiling
 # them all costs more than writing its whole ledger. Every repeat that can be tried from many places is
-# bounded: a worker chooses the text, and an unbounded one could cost quadratic time.
-_SECRET_WORD = (
-    r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|api[-_]?key|access[-_]?key|private[-_]?key"
-    r"|auth[-_]?key|session[-_]?key|signature|sig|bearer|jwt|otp)"
+# bounded or possessive: a worker chooses the text, and an unbounded one could cost quadratic time.
+_NAMED = r"(?<![\w-])([\w-]{2,80}+)(\s{0,8}[=:]\s{0,8})(?!\[redacted )(?=\S)"
+_VALUE = r"[^\s&;,'\"]+"
+_HEADERS = frozenset(("authorization", "proxyauthorization", "cookie", "setcookie", "cookie2", "setcookie2"))
+_SECRET_NAMES = frozenset(("auth", "bearer", "jwt", "otp", "pass", "pwd", "sig"))
+_SECRET_PARTS = (
+    *("password", "passwd", "passphrase", "secret", "token", "credential", "signature"),
+    *("apikey", "accesskey", "privatekey", "authkey", "sessionkey"),
 )
-_HEADER = (
-    r"(?i)\b((?:proxy-)?authorization|(?:set-)?cookie2?|[a-z-]{0,40}(?:api-?key|token|secret|auth-key))"
-    r"(\s{0,8}:\s{0,8})(\S.*)"
-)
-_ASSIGNMENT = rf"(?i)\b(\w{{0,40}}{_SECRET_WORD}\w{{0,40}})(=|:\s?)(?!\[redacted )([^\s&;,'\"]+)"
 _USERINFO = r"(//)([^\s/?#@\\]+(?:@[^\s/?#@\\]+)*)@"
 _BEFORE_USERINFO = r"[\s/\"'=,<(]"
 _QUERY = r"\?(?!\[redacted )([^\s#?=&\"']*=[^\s#\"']*)"
 _TOKEN = (
     r"(?a)\b(?:gh[opsur]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|hf_\w{16,}|npm_\w{16,}|pypi-[\w-]{16,}"
     r"|sk-[\w-]{16,}|xox[abprs]-[\w-]{16,}|A[KS]IA[0-9A-Z]{16,}|AIza[\w-]{16,}"
-    r"|eyJ[\w-]{8,512}\.[\w-]{8,}(?:\.[\w-]*)?)"
+    r"|eyJ[\w-]{8,256}\.[\w-]{8,}(?:\.[\w-]*)?)"
 )
 _TOKEN_LENGTH = 19
 """No token that `_TOKEN` finds is shorter."""
-_SECRET_OPTION = rf"(?i)--?[\w-]{{0,40}}{_SECRET_WORD}[\w-]{{0,40}}"
 _BODY_OPTION = (
     r"--(?:data(?:-[a-z]+)?|form(?:-string)?|json|post-data|body-data|url-query|cookie|user|proxy-user)"
 )
@@ -190,13 +195,25 @@ class Redactor:
             text = self._loose_userinfo(text)
         if "?" in text:
             text = re.sub(_QUERY, lambda m: f"?{self._once(m[1])}", text)
-        if ":" in text:
-            text = re.sub(_HEADER, lambda m: f"{m[1]}{m[2]}{self._once(m[3])}", text)
         if ":" in text or "=" in text:
-            text = re.sub(_ASSIGNMENT, lambda m: f"{m[1]}{m[2]}{self._once(m[3])}", text)
+            text = self._named(text)
         if len(text) >= _TOKEN_LENGTH:
             text = re.sub(_TOKEN, lambda m: self.mark(m[0]), text)
         return text
+
+    def _named(self, text: str) -> str:
+        """Redact what stands behind a telling name: ``token=…``, ``Authorization: …``."""
+        done, redacted = 0, []
+        for match in re.finditer(_NAMED, text):
+            if match.start() < done or not _is_secret_name(match[1]):
+                continue
+            to_the_end = _is_header(match[1]) or (match.start() == 0 and ":" in match[2])
+            value = re.compile(r"\S.*" if to_the_end else _VALUE).match(text, match.end())
+            if value is None:
+                continue
+            redacted += [text[done : match.end()], self.mark(value[0])]
+            done = value.end()
+        return "".join(redacted) + text[done:]
 
     def _loose_userinfo(self, text: str) -> str:
         """Redact ``user:password@`` that no ``//`` announces, as in proxy settings and refused hosts."""
@@ -237,9 +254,18 @@ class Redactor:
 def _takes_secret(option: str, short: tuple[str, ...]) -> bool:
     if option in short:
         return True
-    return option.startswith("-") and bool(
-        re.fullmatch(_SECRET_OPTION, option) or re.fullmatch(_BODY_OPTION, option)
+    return option.startswith("-") and (
+        _is_secret_name(option) or re.fullmatch(_BODY_OPTION, option) is not None
     )
+
+
+def _is_header(name: str) -> bool:
+    return name.replace("-", "").lower() in _HEADERS
+
+
+def _is_secret_name(name: str) -> bool:
+    bare = name.replace("-", "").replace("_", "").lower()
+    return bare in _HEADERS or bare in _SECRET_NAMES or any(part in bare for part in _SECRET_PARTS)
 
 
 # --- one line ----------------------------------------------------------------------------
@@ -308,10 +334,11 @@ def _clean_mapping(
     for key in list(record)[:ITEMS_LIMIT]:
         value = record[key]
         if key == "argv" and isinstance(value, (list, tuple)):
-            value = redactor.argv(value)
-        elif key in _PLACE_FIELDS and isinstance(value, str):
-            value = redactor.url(value)
-        cleaned[_clean_key(key)] = _clean_value(value, redactor, limit, depth)
+            cleaned[key] = _clean_argv(value, redactor, limit)
+        elif key in _PLACE_FIELDS and isinstance(value, (str, bytes)):
+            cleaned[key] = _clean_string(value, redactor.url, limit)
+        else:
+            cleaned[_clean_key(key)] = _clean_value(value, redactor, limit, depth)
     return cleaned
 
 
@@ -324,10 +351,8 @@ def _clean_key(key: str) -> str:
 def _clean_value(value: object, redactor: Redactor, limit: int, depth: int) -> object:
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, str):
-        return _clean_string(str.__str__(value), redactor, limit)
-    if isinstance(value, bytes):
-        return _clean_string(value.decode("utf-8", "surrogateescape"), redactor, limit)
+    if isinstance(value, (str, bytes)):
+        return _clean_string(value, redactor.text, limit)
     if isinstance(value, int):
         if not -INTEGER_LIMIT <= value <= INTEGER_LIMIT:
             raise InternalError("record-integer", "an integer that JSON readers would round")
@@ -336,18 +361,32 @@ def _clean_value(value: object, redactor: Redactor, limit: int, depth: int) -> o
         return _clean_mapping(value, redactor, limit, depth - 1)
     if depth > 0 and isinstance(value, (list, tuple)):
         items = [_clean_value(item, redactor, limit, depth - 1) for item in value[:ITEMS_LIMIT]]
-        return items if len(value) <= ITEMS_LIMIT else [*items, f"…[{len(value)} items]"]
+        return _with_count(items, len(value))
     raise InternalError("record-value", f"a record cannot hold a {type(value).__name__}")
 
 
-def _clean_string(text: str, redactor: Redactor, limit: int) -> str:
-    # Redact first, so that a cut does not hide what makes a secret recognizable; look at no more of it
-    # than twice the limit, since time spent here is time that every other connection waits.
-    length = len(text)
-    cleaned = clean_text(redactor.text(text[: 2 * TEXT_LIMIT]), limit)
-    if length > 2 * TEXT_LIMIT:
-        return f"{cleaned.partition('…[')[0]}…[{length} characters]"
-    return cleaned
+def _clean_argv(argv: Sequence[object], redactor: Redactor, limit: int) -> list[object]:
+    words = [_as_text(word) for word in argv[:ITEMS_LIMIT]]
+    redacted = redactor.argv([word[:_LOOKED_AT] for word in words])
+    cleaned = [clean_text(new, limit, len(word)) for new, word in zip(redacted, words, strict=True)]
+    return _with_count(list(cleaned), len(argv))
+
+
+def _clean_string(text: str | bytes, redact: Callable[[str], str], limit: int) -> str:
+    # Redact first, so that a cut does not hide what makes a secret recognizable; but look at no more
+    # than can matter, since time spent here is time that every other connection waits.
+    whole = _as_text(text)
+    return clean_text(redact(whole[:_LOOKED_AT]), limit, len(whole))
+
+
+def _as_text(text: object) -> str:
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "surrogateescape")
+    return str.__str__(text) if isinstance(text, str) else str(text)  # an enumeration gives its value
+
+
+def _with_count(items: list[object], length: int) -> list[object]:
+    return items if length <= ITEMS_LIMIT else [*items, f"…[{length} items]"]
 
 
 def judge_shape(kind: str, fields: Mapping[str, object], seq: int) -> None:

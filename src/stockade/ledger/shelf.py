@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
@@ -112,34 +112,48 @@ class RunReader:
 def list_runs(shelf: Path) -> list[str]:
     """Name the runs on a shelf, oldest first. Folders that hold no ledger are passed over.
 
-    Order is by the time of the first record, then by name; runs whose first record
-    is not written yet come last, since they are the newest.
+    Order is by the time of the first record, then by name. A run whose first record is
+    not durable yet has not begun and is passed over too.
 
     Raises:
         UserError: The shelf is not there or may not be read.
     """
     try:
-        names = [entry.name for entry in os.scandir(shelf) if is_run_id(entry.name)]
+        names = _names(shelf)
+    except FileNotFoundError as error:
+        raise UserError("ledger-unreadable", f"there is no shelf {shelf}") from error
     except OSError as error:
         raise UserError("ledger-unreadable", f"cannot read the shelf {shelf}: {error.strerror}") from error
+    return _in_order(shelf, names)
+
+
+def list_resting_runs(shelf: Path) -> list[str]:
+    """Name the runs that nobody writes any more, but for the last run: what a follower need not show."""
+    return [run for run in list_runs(shelf)[:-1] if not _is_locked(shelf / run / RECORDS_FILE)]
+
+
+def _names(shelf: Path) -> list[str]:
+    return [entry.name for entry in os.scandir(shelf) if is_run_id(entry.name)]
+
+
+def _in_order(shelf: Path, names: list[str]) -> list[str]:
     opened = [(_opened_at(shelf / name), name) for name in names]
-    return [name for time, name in sorted(opened, key=lambda o: (o[0] or "9999", o[1])) if time is not None]
+    return [name for time, name in sorted(opened, key=lambda o: (o[0] or "", o[1])) if time is not None]
 
 
 def _opened_at(folder: Path) -> str | None:
-    """Time of a run's first record, empty if there is none yet, None if this is no run."""
+    """Time of a run's first record, empty if that is damaged, None if there is no such record."""
     try:
         with open(folder / RECORDS_FILE, "rb", opener=_no_links) as file:
             line = file.readline(RECORD_LIMIT_BYTES + 1)
     except OSError:
         return None
-    if not line.endswith(b"\n"):
-        return ""
+    if not line.endswith(b"\n") and len(line) <= RECORD_LIMIT_BYTES:
+        return None
     try:
-        record = msgspec.json.decode(line)
+        time = msgspec.json.decode(line, type=dict[str, Any]).get("time")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ""
-    time = record.get("time") if isinstance(record, dict) else None
+        return ""  # reading the run will say what is wrong
     return time if isinstance(time, str) else ""
 
 
@@ -166,26 +180,42 @@ def find_run(shelf: Path, wanted: str) -> str:
 
 
 class ShelfFollower:
-    """Gives the new records of all runs, or of one, each time it is asked."""
+    """Gives the new records of all runs, or of one, each time it is asked.
 
-    def __init__(self, shelf: Path, run: str | None = None) -> None:
+    Args:
+        shelf: May be missing; then there is nothing yet.
+        run: Only this one.
+        passed_over: Runs whose records are not wanted.
+    """
+
+    def __init__(self, shelf: Path, run: str | None = None, passed_over: Iterable[str] = ()) -> None:
         self._shelf = shelf
         self._only = run
+        self._passed_over = set(passed_over)
         self._readers: dict[str, RunReader] = {}
 
     def read(self) -> Iterator[tuple[RunReader, Record]]:
         """Give what was written since the last call: runs in order, records in order within each."""
-        for run in [self._only] if self._only else list_runs(self._shelf):
-            reader = self._readers.get(run)
-            if reader is None:
-                reader = self._readers[run] = RunReader(self._shelf / run)
+        for run in self._new_runs():
+            self._readers[run] = RunReader(self._shelf / run)
+        for reader in self._readers.values():
             if not reader.closed:
                 for record in reader.read():
                     yield reader, record
 
     def readers(self) -> list[RunReader]:
-        """The runs that were met so far."""
+        """The runs that were met so far, oldest first."""
         return list(self._readers.values())
+
+    def _new_runs(self) -> list[str]:
+        if self._only is not None:
+            return [] if self._readers else [self._only]
+        known = self._passed_over.union(self._readers)
+        try:
+            names = _names(self._shelf)
+        except FileNotFoundError:
+            return []
+        return _in_order(self._shelf, [name for name in names if name not in known])
 
 
 def _no_links(path: str, flags: int) -> int:

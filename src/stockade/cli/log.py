@@ -1,0 +1,301 @@
+"""`stockade log`: what was tried, what was decided, and why.
+
+Records go to standard output, notes about how a ledger ends to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from stockade.errors import UserError
+from stockade.ledger.record import ATTEMPT, KINDS, VERDICTS, clean_text
+from stockade.ledger.shelf import Record, RunReader, RunState, ShelfFollower, find_run, list_resting_runs
+
+POLL_S = 0.2
+"""How often `-f` looks for new records; a person does not see the difference to at once."""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add the command and its flags to the program's parser."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "log",
+        help="show what was tried, what was decided and why",
+        description="Show the records of the runs on a shelf, oldest run first. The table shows attempts and"
+        " what frames them; --json gives every record. Filters leave attempts only, unless --kind says more.",
+    )
+    parser.add_argument(
+        "--ledger", metavar="DIR", help="the shelf (default: $XDG_STATE_HOME/stockade/ledger)"
+    )
+    parser.add_argument("--run", metavar="ID", help="only this run: its name, the end of its name, or `last`")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on with what happens, until Ctrl-C")
+    parser.add_argument("--json", action="store_true", help="one object per line, all records, all fields")
+    parser.add_argument("--why", action="store_true", help="add the sentence that explains each decision")
+    parser.add_argument("--verdict", choices=sorted(VERDICTS), action="append", help="only these decisions")
+    parser.add_argument("--kind", choices=sorted(KINDS), action="append", help="only records of these kinds")
+    parser.add_argument("--host", metavar="NAME", help="only this name or address; `*.name` for all below it")
+    parser.add_argument(
+        "--id", metavar="ID", help="only the decision with this id, as a refused client sees it"
+    )
+    parser.add_argument(
+        "--since", metavar="WHEN", help="only from then on: 10m, 2h, 3d, or 2026-11-30[T08:00:00Z]"
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the log and give the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale: JSON is UTF-8, a table never fails
+        sys.stdout.reconfigure(encoding="utf-8" if args.json else None, errors="backslashreplace")
+    try:
+        _show(args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # `stockade log | head`: nobody reads on. The interpreter would complain at exit without this.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _show(args: argparse.Namespace) -> None:
+    shelf = _shelf_of(args)
+    wanted = build_filter(args, time.time())
+    printer = JsonPrinter() if args.json else TablePrinter(sys.stdout.isatty(), args.why)
+    if args.follow:
+        _follow(_follower(shelf, args), wanted, printer)
+    elif args.ledger is None and not shelf.exists():
+        _note(f"nothing was recorded yet in {shelf}")
+    else:
+        follower = ShelfFollower(shelf, find_run(shelf, args.run) if args.run else None)
+        _print_new(follower, wanted, printer)
+        for reader in follower.readers():
+            _say_how_it_ends(reader)
+
+
+def _shelf_of(args: argparse.Namespace) -> Path:
+    if args.ledger is not None:
+        return Path(args.ledger)
+    from stockade.ledger.store import default_shelf
+
+    return default_shelf()
+
+
+def _follower(shelf: Path, args: argparse.Namespace) -> ShelfFollower:
+    """Begin with the last run and with all that still run, or with what the flags say."""
+    if not shelf.exists():
+        _note(f"waiting for {shelf}")
+        return ShelfFollower(shelf)
+    if args.run:
+        return ShelfFollower(shelf, find_run(shelf, args.run))
+    return ShelfFollower(shelf, passed_over=() if args.since else list_resting_runs(shelf))
+
+
+def _follow(follower: ShelfFollower, wanted: Filter, printer: JsonPrinter | TablePrinter) -> None:
+    try:
+        while True:
+            _print_new(follower, wanted, printer)
+            sys.stdout.flush()
+            time.sleep(POLL_S)
+    except KeyboardInterrupt:
+        pass  # the way to end it
+
+
+def _print_new(follower: ShelfFollower, wanted: Filter, printer: JsonPrinter | TablePrinter) -> None:
+    for reader, record in follower.read():
+        if wanted(record):
+            printer.show(reader.run, record)
+
+
+def _say_how_it_ends(reader: RunReader) -> None:
+    if reader.torn_bytes:
+        _note(
+            f"run {reader.run}: ignored {reader.torn_bytes} bytes after the last whole record (a torn write)"
+        )
+    state = reader.state()
+    if state is RunState.OPEN:
+        _note(f"run {reader.run} is open: no closing record and no writer, so records may be missing")
+    elif state is RunState.RUNNING:
+        _note(f"run {reader.run} is still running")
+
+
+def _note(text: str) -> None:
+    print(f"stockade log: {text}", file=sys.stderr)
+
+
+# --- filters ---------------------------------------------------------------------------
+
+Filter = Callable[[Record], bool]
+
+
+def build_filter(args: argparse.Namespace, now: float) -> Filter:
+    """Give the test that a record must pass to be shown.
+
+    Raises:
+        UserError: `--since` says no time.
+    """
+    tests: list[Filter] = []
+    attempts_only = args.verdict or args.host or args.id
+    if args.kind or attempts_only:
+        kinds = frozenset(args.kind or (ATTEMPT,))
+        tests.append(lambda r: r["kind"] in kinds)
+    if args.verdict:
+        verdicts = frozenset(args.verdict)
+        tests.append(lambda r: r.get("verdict") in verdicts)
+    if args.host:
+        tests.append(_host_filter(args.host.lower().rstrip(".")))
+    if args.id:
+        tests.append(lambda r: r.get("id") == args.id)
+    if args.since:
+        since = parse_since(args.since, now)
+        tests.append(lambda r: str(r.get("time", "")) >= since)
+    return lambda record: all(test(record) for test in tests)
+
+
+def _host_filter(wanted: str) -> Filter:
+    def of_one(value: object) -> bool:
+        text = str(value or "").lower()
+        return text.endswith(wanted[1:]) if wanted.startswith("*.") else text == wanted
+
+    return lambda r: any(of_one(r.get(key)) for key in ("name", "address", "sni", "host", "raw"))
+
+
+def parse_since(text: str, now: float) -> str:
+    """Turn `10m` or a date into the RFC 3339 UTC text that records are compared with.
+
+    Raises:
+        UserError: It is neither a span nor a date.
+    """
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    if text[-1:] in units and text[:-1].isascii() and text[:-1].isdigit():
+        # Not beyond 1970: a span of a million days means all records, not a fault.
+        return _timestamp(max(0.0, now - int(text[:-1]) * units[text[-1]]))
+    from datetime import UTC, datetime
+
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise UserError(
+            "since", f"{clean_text(text, 40)!r} is no time", "write 10m, 2h, 3d or 2026-11-30T08:00:00Z"
+        ) from None
+    when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _timestamp(at: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(at))
+
+
+# --- output ----------------------------------------------------------------------------
+
+
+class JsonPrinter:
+    """Prints each record as it stands in the ledger: one object per line."""
+
+    def show(self, run: str, record: Record) -> None:
+        import msgspec
+
+        line = msgspec.json.encode(record, order="deterministic")
+        sys.stdout.write(line.decode() + "\n")
+
+
+_COLORS = {"deny": "\x1b[31m", "proxy": "\x1b[33m", "allow": "\x1b[32m"}
+_DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
+_COLUMNS = (("time", 12), ("id", 10), ("decision", 9), ("risk", 20), ("control", 24), ("reason", 21))
+
+
+class TablePrinter:
+    """Prints one line per attempt, as they come: the columns do not wait for the last record.
+
+    Words and columns say everything; color only helps. Texts are cleaned again, since
+    a ledger may come from somebody else's machine.
+    """
+
+    def __init__(self, is_terminal: bool, with_why: bool) -> None:
+        self._colored = is_terminal and "NO_COLOR" not in os.environ
+        self._width = shutil.get_terminal_size().columns if is_terminal else 0
+        self._with_why = with_why
+        self._run = ""
+
+    def show(self, run: str, record: Record) -> None:
+        if run != self._run:
+            self._start_run(run, record)
+        if record["kind"] == ATTEMPT:
+            self._attempt(record)
+        elif record["kind"] not in ("outcome", "heartbeat"):
+            self._print(f"{_clock(record)}  {record['kind']}  {_summary(record)}", _DIM)
+        elif record["kind"] == "outcome":
+            self._print(f"{_clock(record)}  {'':10}  ↳ of {record.get('of')}: {_summary(record)}", _DIM)
+        else:
+            self._print(f"{_clock(record)}  {record['kind']}", _DIM)
+
+    def _start_run(self, run: str, record: Record) -> None:
+        self._run = run
+        self._print(f"run {run}  {_text(record.get('time'))[:10]}", "")
+        self._print("  ".join(name.upper().ljust(width) for name, width in _COLUMNS) + "  WHAT  (RULE)", _DIM)
+
+    def _attempt(self, record: Record) -> None:
+        verdict = _text(record.get("verdict"))
+        cells = {
+            "time": _clock(record),
+            "id": _text(record.get("id")),
+            "decision": "proxy+log" if verdict == "proxy" else verdict,
+            **{key: _text(record.get(key)) for key in ("risk", "control", "reason")},
+        }
+        line = "  ".join(cells[name].ljust(width) for name, width in _COLUMNS)
+        self._print(
+            f"{line}  {describe_attempt(record)}  ({_text(record.get('rule'))})", _COLORS.get(verdict, "")
+        )
+        if self._with_why:
+            self._print(f"{'':14}{_text(record.get('why'))}", _DIM)
+
+    def _print(self, line: str, color: str) -> None:
+        if self._width and len(line) > self._width and not self._with_why:
+            line = line[: self._width - 1] + "…"
+        sys.stdout.write(f"{color}{line}{_PLAIN}\n" if self._colored and color else f"{line}\n")
+
+
+def describe_attempt(record: Record) -> str:
+    """Say in few words what was tried: ``GET http app.test:8080/x → 10.0.0.5``."""
+    entry, protocol = _text(record.get("entry")), _text(record.get("protocol"))
+    if entry == "exec":
+        argv = record.get("argv")
+        return "run " + " ".join(_text(a) for a in argv) if isinstance(argv, list) else "run"
+    name = _text(record.get("name") or record.get("raw") or record.get("address") or record.get("socket"))
+    if entry == "dns":
+        return f"dns {name} {_text(record.get('query_type'))}".rstrip()
+    port = record.get("port")
+    place = f"{name}:{port}" if port else name
+    words = [_text(record.get("method")), protocol or entry, place + _text(record.get("path"))]
+    address = _text(record.get("address"))
+    if address and address != name:
+        words.append(f"→ {address}")
+    return " ".join(word for word in words if word)
+
+
+def _summary(record: Record) -> str:
+    skipped = {"seq", "time", "mono_ns", "kind", "run", "of"}
+    return " ".join(f"{key}={_text(value)}" for key, value in _flat(record) if key not in skipped)
+
+
+def _flat(record: Record) -> Iterator[tuple[str, object]]:
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{inner}", v) for inner, v in value.items())
+        elif isinstance(value, list):
+            yield key, " ".join(_text(item) for item in value)
+        elif value is not None:
+            yield key, value
+
+
+def _text(value: object) -> str:
+    return "" if value is None else clean_text(str(value), 200)
+
+
+def _clock(record: Record) -> str:
+    return _text(record.get("time"))[11:23]
