@@ -1,0 +1,196 @@
+"""What every test stands on: the seal, the clock, declared needs, and Stockade as a command.
+
+The suite runs inside the range or in any namespace without a way out, and nowhere else:
+it asks before the first test is collected, by looking at links and routes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stockade.errors import StockadeError
+from stockade.prove.sealed import SEALED_VARIABLE, SealedProof, sealed_proof
+from stockade.prove.world_client import World
+
+try:
+    PROOF: SealedProof = sealed_proof()
+except StockadeError as problem:
+    pytest.exit(
+        f"\n{problem}\n{problem.hint}\nThe suite attacks; it does not run where a packet could leave.", 3
+    )
+
+COMMAND = str(Path(sys.prefix) / "bin" / "stockade")
+
+
+# --- declared needs ----------------------------------------------------------------------
+
+
+def _can_make_room() -> bool:
+    script = "ip link set lo up && ip route add local default dev lo && nft list ruleset"
+    return subprocess.run(["unshare", "-Urn", "sh", "-c", script], capture_output=True).returncode == 0
+
+
+def _can_bubblewrap() -> bool:
+    command = ["bwrap", "--unshare-user", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    return shutil.which("bwrap") is not None and subprocess.run(command, capture_output=True).returncode == 0
+
+
+NEEDS: dict[str, Callable[[], bool]] = {
+    "world": lambda: SEALED_VARIABLE in os.environ and PROOF.device is not None,
+    "userns": lambda: subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode == 0,
+    "room": _can_make_room,
+    "bwrap": _can_bubblewrap,
+    "root": lambda: os.geteuid() == 0,
+    "ordinary-user": lambda: os.geteuid() != 0,
+    "chromium": lambda: shutil.which("chromium") is not None,
+    "node": lambda: shutil.which("node") is not None,
+    "git": lambda: shutil.which("git") is not None,
+    "wget": lambda: shutil.which("wget") is not None,
+    "openssl": lambda: shutil.which("openssl") is not None,
+}
+_tried: dict[str, bool] = {}
+
+
+def has(need: str) -> bool:
+    """Whether this machine can do it, found out by trying, once."""
+    if need not in _tried:
+        _tried[need] = NEEDS[need]()
+    return _tried[need]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for line in (
+        "needs(*names): what the machine must be able to do; declared in STOCKADE_EXPECT, a missing one fails",
+        "kernel: makes real namespaces, mounts or filters",
+        "clients: runs a real client program",
+        "slow: takes more than a second",
+    ):
+        config.addinivalue_line("markers", line)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A missing need skips, unless `STOCKADE_EXPECT` declares it: then its absence is the failure."""
+    declared = os.environ.get("STOCKADE_EXPECT", "").replace(",", " ").split()
+    for mark in item.iter_markers("needs"):
+        for need in mark.args:
+            if has(need):
+                continue
+            if need in declared or "all" in declared:
+                pytest.fail(
+                    f"STOCKADE_EXPECT declares {need!r}, and this machine cannot do it", pytrace=False
+                )
+            pytest.skip(f"this machine cannot do {need!r}")
+
+
+# --- the world -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def world() -> World:
+    """The range's world, freshly reset. Fails where the suite was started without the range."""
+    if not has("world"):
+        pytest.fail("this test needs the range: tools/sealed .venv/bin/python -m pytest …", pytrace=False)
+    client = World()
+    client.reset()
+    return client
+
+
+@pytest.fixture
+def range_ca(workspace: Path) -> Path:
+    """The range's CA certificate, copied to where a worker sees it."""
+    return Path(shutil.copy(World().ca_path, workspace / "ca.pem"))
+
+
+# --- Stockade as a command -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one `stockade run` left: the command's code and output, the ledger's records, the report."""
+
+    code: int
+    out: str
+    err: str
+    records: list[dict[str, Any]] = field(repr=False)
+    report: dict[str, Any] = field(repr=False)
+
+    def attempts(self, **wanted: Any) -> list[dict[str, Any]]:
+        """Attempt records whose keys equal `wanted`, name questions only if asked for by `entry`."""
+        found = [record for record in self.records if record["kind"] == "attempt"]
+        if "entry" not in wanted:
+            found = [record for record in found if record["entry"] != "dns"]
+        return [record for record in found if all(record.get(key) == value for key, value in wanted.items())]
+
+    def denials(self, **wanted: Any) -> list[dict[str, Any]]:
+        return self.attempts(verdict="deny", **wanted)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """The folder a worker is started in; the only part of `tmp_path` that it sees."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def policy_file(tmp_path: Path) -> Callable[[str], Path]:
+    """Write a policy outside the worker's view. `version` and an open `exec` are put in front."""
+
+    def write(text: str, head: str = "version: 1\nexec: {mode: any}\n") -> Path:
+        path = tmp_path / "policy.yaml"
+        path.write_text(head + text)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def stockade(tmp_path: Path, workspace: Path, policy_file: Callable[[str], Path]) -> Callable[..., Run]:
+    """Run a command contained: `stockade(["curl", …], policy="rules: …", extra=["--phase", "work"])`."""
+    counter = iter(range(1000))
+
+    def run(
+        command: list[str],
+        policy: str | None = None,
+        *,
+        extra: list[str] | None = None,
+        stdin: bytes = b"",
+        timeout_s: float = 18,
+    ) -> Run:
+        number = next(counter)
+        ledger, report = tmp_path / f"ledger{number}", tmp_path / f"report{number}.json"
+        chosen = [] if policy is None else ["-p", str(policy_file(policy))]
+        done = subprocess.run(
+            [COMMAND, "run", *chosen, "--ledger", str(ledger), "--report", str(report), *(extra or []), "--", *command],
+            input=stdin, capture_output=True, cwd=workspace, timeout=timeout_s,
+        )  # fmt: skip
+        return Run(
+            code=done.returncode,
+            out=done.stdout.decode(errors="replace"),
+            err=done.stderr.decode(errors="replace"),
+            records=read_ledger(ledger),
+            report=json.loads(report.read_text()) if report.exists() and report.stat().st_size else {},
+        )
+
+    return run
+
+
+def read_ledger(folder: Path) -> list[dict[str, Any]]:
+    """All records of a shelf, the way a user gets them."""
+    if not folder.exists():
+        return []
+    done = subprocess.run(
+        [COMMAND, "log", "--ledger", str(folder), "--json"], capture_output=True, timeout=15
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
