@@ -1,7 +1,8 @@
 """Every code that a policy can be refused or warned with, one table for code and docs.
 
 Load errors stop the run (exit 2). Lint codes are warnings and notes; the file still means
-what it says. `docs/reference/policy-keys.md` is generated from this table and `policy.keys`.
+what it says. Run refusals stop `stockade run` alone (102). `docs/reference/policy-keys.md`
+is generated from this table and `policy.keys`.
 """
 
 from __future__ import annotations
@@ -98,14 +99,11 @@ LINT_CODES: dict[str, str] = {
     "rule-redundant": "another rule says the same",
     "rubric-hides-rule": "the rubric list closes this to the agent while scoring",
     "path-closes-host": "the path cannot be seen in a tunnel, so the whole host is closed",
-    "deny-cannot-see": "the denial looks inside TLS, so it closes the whole host where nothing opens it",
     "internal-without-rule": "an internal entry opens nothing without a rule",
     "internal-port-unused": "no rule for this name uses the port",
     "rule-without-internal": "the class says internal, and no internal entry opens a private address",
     "metadata-in-network": "a metadata address inside the network stays denied",
     "network-broad": "the network is wider than a service needs",
-    "grader-without-rule": "the rubric list is closed to the agent, and the grader has no rule either",
-    "rubric-open-in-work": "a rule opens an answer host to the agent before scoring",
     "catalogue-conflict": "two entries say different things about one host; the first counts",
     "nothing-permitted": "no rule permits anything",
     # what the run needs
@@ -117,4 +115,10 @@ LINT_CODES: dict[str, str] = {
     "write-outside": "a folder outside the workspace may be written",
 }
 
-CODES = LOAD_ERRORS | LINT_CODES
+# What loads, and is shown and decided with, but `run` cannot hold yet; it stops with 102.
+RUN_REFUSALS: dict[str, str] = {
+    "inspection-not-available": "the rule needs the gateway to read or change what this version cannot",
+    "exec-not-enforced": "this version cannot hold a list of programs",
+}
+
+CODES = LOAD_ERRORS | LINT_CODES | RUN_REFUSALS

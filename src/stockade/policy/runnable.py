@@ -1,0 +1,65 @@
+"""What `stockade run` cannot hold yet, though the policy loads and can be shown and decided with.
+
+A run with another meaning than the file's is the fault this project exists against, so
+the run stops with 102 instead. Delete a check here when the thing is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stockade.policy.model import Finding, Policy, Rule
+from stockade.policy.problems import PolicyError
+from stockade.vocabulary import Protocol, Verdict
+
+
+def run_refusals(policy: Policy) -> tuple[Finding, ...]:
+    """Everything in the policy that a run could not hold; empty if it can start."""
+    return (*_refuse_rules(policy), *_refuse_exec(policy))
+
+
+def refuse_unrunnable(policy: Policy) -> None:
+    """Raise if a run could not hold the policy.
+
+    Raises:
+        PolicyError: `inspection-not-available` or `exec-not-enforced`, with every line concerned.
+    """
+    refusals = run_refusals(policy)
+    if refusals:
+        raise PolicyError(refusals)
+
+
+def _refuse_rules(policy: Policy) -> Iterator[Finding]:
+    for rule in policy.rules:
+        missing = _missing_ability(rule)
+        if missing is not None:
+            yield Finding(
+                code="inspection-not-available",
+                severity="error",
+                origin=rule.origin,
+                message=f"proxy {rule.host.text} {missing[0]}, which this version cannot do",
+                better=missing[1],
+            )
+
+
+def _missing_ability(rule: Rule) -> tuple[str, str] | None:
+    if rule.level is not Verdict.PROXY:
+        return None
+    if rule.needs_inspection:
+        return "looks inside TLS", "leave the conditions out: then the rule tunnels and records"
+    if rule.protocol is Protocol.HTTP and rule.credential:
+        return "puts in a credential", "leave `credential` out"
+    if rule.protocol is Protocol.HTTP and rule.body:
+        return "reads bodies", "leave `body` out; methods, paths, sizes and rate hold on plain HTTP"
+    return None
+
+
+def _refuse_exec(policy: Policy) -> Iterator[Finding]:
+    if policy.exec is not None and policy.exec.mode != "any":
+        yield Finding(
+            code="exec-not-enforced",
+            severity="error",
+            origin=policy.source,
+            message="`exec:` lists programs, and this version cannot keep others from running",
+            better="leave `exec` out or write exec: {mode: any}; the network is contained either way",
+        )
