@@ -161,7 +161,10 @@ def _lint_whole(policy: Policy) -> Iterator[Finding]:
     if policy.unknown == "ask":
         wait = f"each waits up to {policy.hold_s:.0f}s and is then denied"
         yield _find(
-            "warning", "unknown-asks", policy.source, f"unknown destinations wait for a person; {wait}"
+            "warning",
+            "unknown-asks",
+            policy.unknown_origin or policy.source,
+            f"unknown destinations wait for a person; {wait}",
         )
     elif policy.hold_s != DEFAULT_HOLD_S:
         yield _find("note", "hold-without-ask", policy.source, "`hold` has no effect", "write unknown: ask")
@@ -306,7 +309,8 @@ def _lint_unreachable(rule: Rule, policy: Policy) -> Iterator[Finding]:
         return
     for entry in policy.rubric:
         if not entry.paths and covers_host(entry.host, rule.host):
-            message = f"{rule.level.word} {rule.host.text} never holds: {entry.origin} closes it to the agent while scoring"
+            who = f"{rule.level.word} {rule.host.text}"
+            message = f"{who} never holds: {entry.origin} closes it to the agent while scoring"
             yield _find(
                 "warning",
                 "rubric-hides-rule",
@@ -412,7 +416,9 @@ def _lint_networks(entry: InternalEntry) -> Iterator[Finding]:
                     "note", "metadata-in-network", entry.origin, f"{address} in {network} stays denied"
                 )
         if network.prefixlen < _BROAD[network.version] and not network.is_loopback:
-            message = f"{network} is wider than one service needs; whatever {entry.host} resolves to there is reached"
+            message = (
+                f"{network} is wider than one service needs; any answer of {entry.host} in it is reached"
+            )
             yield _find("warning", "network-broad", entry.origin, message, "write the service's own network")
 
 
@@ -433,7 +439,7 @@ def _lint_catalogue(policy: Policy) -> Iterator[Finding]:
 
 
 def _lint_exec_and_files(policy: Policy) -> Iterator[Finding]:
-    origin = policy.source
+    origin = policy.exec.origin if policy.exec else policy.source
     if policy.exec is not None and policy.exec.mode == "any":
         yield _find(
             "warning", "exec-any", origin, "any program may run", "list the programs under exec: allow"
@@ -446,4 +452,10 @@ def _lint_exec_and_files(policy: Policy) -> Iterator[Finding]:
     outside = [folder for folder in policy.files.write if folder.startswith(("/", "~"))]
     if outside:
         message = f"{', '.join(outside)} outside the workspace may be written, and stays after the run"
-        yield _find("warning", "write-outside", origin, message, "write `.` or a folder below it")
+        yield _find(
+            "warning",
+            "write-outside",
+            policy.files.origin or policy.source,
+            message,
+            "write `.` or a folder below it",
+        )

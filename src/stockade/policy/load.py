@@ -210,6 +210,9 @@ def _join(source: str, parts: list[Parts], notes: tuple[Finding, ...]) -> Policy
         rubric=tuple(entry for part in parts for entry in part.rubric),
         internal=tuple(entry for part in parts for entry in part.internal),
         unknown=_join_unknown(parts),
+        unknown_origin=next(
+            (part.unknown_origin for part in parts if part.unknown == _join_unknown(parts)), ""
+        ),
         hold_s=min(holds, default=DEFAULT_HOLD_S),
         catalogue=tuple(entry for part in parts for entry in part.catalogue),
         exec=_join_exec([part.exec for part in parts if part.exec is not None]),
@@ -236,6 +239,7 @@ def _join_exec(policies: list[ExecPolicy]) -> ExecPolicy | None:
     return ExecPolicy(
         allow=_union(policy.allow for policy in listed),
         libraries=_union(policy.libraries for policy in listed),
+        origin=listed[0].origin,
     )
 
 
@@ -244,6 +248,7 @@ def _join_files(files: list[FilesPolicy]) -> FilesPolicy:
         read=_union(part.read for part in files),
         write=_union(part.write for part in files),
         hide=_union(part.hide for part in files),
+        origin=next((part.origin for part in files if part.origin), ""),
     )
 
 

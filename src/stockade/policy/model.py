@@ -192,6 +192,7 @@ class ExecPolicy(Struct, frozen=True, kw_only=True):
     mode: Literal["listed", "any"] = "listed"
     allow: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    origin: str = ""
 
 
 class FilesPolicy(Struct, frozen=True, kw_only=True):
@@ -203,6 +204,7 @@ class FilesPolicy(Struct, frozen=True, kw_only=True):
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
+    origin: str = ""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -247,6 +249,7 @@ class Policy(Struct, frozen=True, kw_only=True):
         source: Name of the file it came from, for messages.
         rules: The file's own first, then those of its includes; order decides nothing.
         unknown: What happens to a destination that nothing lists.
+        unknown_origin: The line that says so; empty where the default holds.
         hold_s: How long an ``ask`` waits before it is denied.
         exec: None if the file has no ``exec:`` key.
         digest: sha256 hex over the canonical effective policy; independent of comments,
@@ -259,6 +262,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     rubric: tuple[RubricEntry, ...] = ()
     internal: tuple[InternalEntry, ...] = ()
     unknown: Literal["deny", "ask"] = "deny"
+    unknown_origin: str = ""
     hold_s: float = DEFAULT_HOLD_S
     catalogue: tuple[CatalogueEntry, ...] = ()
     exec: ExecPolicy | None = None

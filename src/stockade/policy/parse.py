@@ -65,6 +65,7 @@ class Parts(Struct, kw_only=True):
     internal: tuple[InternalEntry, ...] = ()
     catalogue: tuple[CatalogueEntry, ...] = ()
     unknown: str | None = None
+    unknown_origin: str = ""
     hold_s: float | None = None
     exec: ExecPolicy | None = None
     files: FilesPolicy = FilesPolicy()
@@ -111,11 +112,16 @@ class Reader:
             internal=values.get("internal", ()),
             catalogue=values.get("catalogue", ()),
             unknown=values.get("unknown"),
+            unknown_origin=self._origin_of(root, "unknown"),
             hold_s=values.get("hold"),
             exec=values.get("exec"),
             files=values.get("files", FilesPolicy()),
             limits=values.get("limits", Limits()),
         )
+
+    def _origin_of(self, root: Node, name: str) -> str:
+        entries = root.entries if isinstance(root, Mapping) else ()
+        return next((self.origin(key) for key, _ in entries if key.value == name), "")
 
     # mappings
 
@@ -365,11 +371,16 @@ class Reader:
             self.reject(
                 node, "exec-conflict", "`mode: any` permits every program", "keep the list, or `mode: any`"
             )
-        return ExecPolicy(mode=mode, allow=values.get("allow", ()), libraries=values.get("libraries", ()))
+        return ExecPolicy(
+            mode=mode,
+            allow=values.get("allow", ()),
+            libraries=values.get("libraries", ()),
+            origin=self.origin(node),
+        )
 
     def read_files(self, node: Node) -> FilesPolicy | None:
         values = self._complete("files", node)
-        return None if values is None else FilesPolicy(**values)
+        return None if values is None else FilesPolicy(**values, origin=self.origin(node))
 
     def read_limits(self, node: Node) -> Limits | None:
         values = self._complete("limits", node)

@@ -13,20 +13,13 @@ from stockade.policy.problems import PolicyError
 from stockade.vocabulary import Protocol, Verdict
 
 
-def run_refusals(policy: Policy) -> tuple[Finding, ...]:
-    """Everything in the policy that a run could not hold; empty if it can start."""
-    return (*_refuse_rules(policy), *_refuse_exec(policy))
+def run_refusals(policy: Policy) -> list[PolicyError]:
+    """What a run could not hold: empty if it can start, else one error that names every line.
 
-
-def refuse_unrunnable(policy: Policy) -> None:
-    """Raise if a run could not hold the policy.
-
-    Raises:
-        PolicyError: `inspection-not-available` or `exec-not-enforced`, with every line concerned.
+    The error's code is `inspection-not-available` or `exec-not-enforced`.
     """
-    refusals = run_refusals(policy)
-    if refusals:
-        raise PolicyError(refusals)
+    problems = (*_refuse_rules(policy), *_refuse_exec(policy))
+    return [PolicyError(problems)] if problems else []
 
 
 def _refuse_rules(policy: Policy) -> Iterator[Finding]:
@@ -59,7 +52,7 @@ def _refuse_exec(policy: Policy) -> Iterator[Finding]:
         yield Finding(
             code="exec-not-enforced",
             severity="error",
-            origin=policy.source,
+            origin=policy.exec.origin,
             message="`exec:` lists programs, and this version cannot keep others from running",
             better="leave `exec` out or write exec: {mode: any}; the network is contained either way",
         )
