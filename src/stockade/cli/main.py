@@ -1,0 +1,96 @@
+"""The command line: find the command, import only that, run it, turn errors into exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from importlib import import_module
+from types import ModuleType
+
+from stockade import __version__
+from stockade.errors import StockadeError
+
+# Command → its module and its line in the help. Each module has `add_parser(subparsers)` and `run(args)`.
+COMMANDS = {
+    "run": ("stockade.cli.run", "run a command with default-deny egress"),
+    "decide": ("stockade.cli.decide", "say what would be decided about one attempt, and why"),
+    "policy": ("stockade.cli.policy", "check, show and compare policy files"),
+    "log": ("stockade.cli.log", "read what runs have recorded"),
+    "phase": ("stockade.cli.phase", "move a running room to its next phase"),
+    "doctor": ("stockade.cli.doctor", "say what this host can enforce, by trying"),
+}
+# The stations at which `run` itself can fail are told apart from the command's own codes by this much.
+RUN_OFFSET = 100
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command line; returns the exit code of DESIGN §10."""
+    words = sys.argv[1:] if argv is None else argv
+    chosen = words[0] if words and words[0] in COMMANDS else None
+    parser, modules = _parser_for(chosen)
+    args = parser.parse_args(words)
+    if args.command is None:
+        parser.print_help(sys.stderr)
+        return 2
+    offset = RUN_OFFSET if args.command == "run" else 0
+    try:
+        return int(modules[args.command].run(args))
+    except StockadeError as error:
+        print_error(error)
+        return offset + error.exit_code
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader of our output went away (`stockade log | head`): not a fault, and nothing to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except Exception as error:  # noqa: BLE001  # the other of the two places (STYLE §3)
+        return offset + _report_fault(error)
+
+
+def print_error(error: StockadeError) -> None:
+    """Say what is wrong in one line and what to do in the next."""
+    print(f"stockade: {error}", file=sys.stderr)
+    if error.hint:
+        print(f"hint: {error.hint}", file=sys.stderr)
+
+
+def _parser_for(chosen: str | None) -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:
+    """The parser for the chosen command alone, or for all of them when help is wanted."""
+    parser = argparse.ArgumentParser(
+        prog="stockade",
+        description="Egress containment for AI agent executors: default-deny, explained, recorded.",
+    )
+    parser.add_argument("--version", action="version", version=f"stockade {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
+    modules = {}
+    for name, (module_name, _) in COMMANDS.items():
+        if chosen is None or name == chosen:
+            modules[name] = import_module(module_name)
+            modules[name].add_parser(subparsers)
+    return parser, modules
+
+
+def _report_fault(error: Exception) -> int:
+    import traceback
+
+    print(f"stockade: internal: {type(error).__name__}: {error}", file=sys.stderr)
+    if os.environ.get("STOCKADE_DEBUG"):
+        traceback.print_exc()
+    else:
+        print(
+            "hint: this is a fault of ours; run again with STOCKADE_DEBUG=1 and report what it prints",
+            file=sys.stderr,
+        )
+    return 1
+
+
+def console() -> None:
+    """Entry point of the ``stockade`` script."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    console()

@@ -1,0 +1,510 @@
+"""The hands of a connection: performs what its `Flow` asks for, and tells it what happened.
+
+All thinking is in `protocol.flow`; here are descriptors, buffers and timers only. What
+must stay true: a `Dial` is performed only when the flow asks for it, and the flow asks
+only after `Recorded`; one side's flood never grows a buffer, because the other side is
+not read while its bytes cannot be passed on; whatever happens, `_finish` runs once and
+closes everything.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from stockade.decision.request import Attempt, Decision
+from stockade.gateway.dial import Dial as Dialing
+from stockade.gateway.relay import READ_BYTES, LimitReached, Way
+from stockade.net.address import IPAddress
+from stockade.net.host import Host
+from stockade.protocol import effects as fx
+from stockade.protocol import events as ev
+from stockade.reactor import GONE, READ, WRITE, Reactor, Timer
+
+if TYPE_CHECKING:
+    from stockade.protocol.flow import Flow
+
+# SO_LINGER on with zero seconds: close() sends a reset instead of a FIN (socket(7)).
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+# After a refusal the client may still be sending; what it sends is read and dropped for this long,
+# so that our FIN, not a reset, ends the connection and the refusal is not lost on the way (RFC 9112 §9.6).
+LINGER_S = 1.0
+LINGER_BYTES = 262144
+
+
+class Surroundings(Protocol):
+    """What a connection needs of its room; `gateway.server.Room` is one."""
+
+    reactor: Reactor
+
+    def record(self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> None: ...
+    def record_outcome(self, outcome: fx.RecordOutcome) -> None: ...
+    def resolve(self, host: Host, done: Callable[[tuple[IPAddress, ...], str | None], None]) -> None: ...
+    def hold(self, effect: fx.Hold, answered: Callable[[bool, str], None]) -> None: ...
+    def note_redirect(self, host: Host, port: int) -> None: ...
+    def spend_upload(self, count: int) -> bool: ...
+    def connection_ended(self, connection: Connection) -> None: ...
+    def fault(self, error: Exception) -> None: ...
+
+
+class Side:
+    """One socket of a connection, with what waits to be written to it."""
+
+    __slots__ = ("ended", "fin_wanted", "interest", "pending", "sock", "watched")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.pending: deque[memoryview] = deque()
+        self.interest = -1  # not registered
+        self.watched = False
+        self.ended = False  # its FIN was seen
+        self.fin_wanted = False  # send our FIN when `pending` is empty
+
+    def write(self, data: bytes) -> None:
+        """Send now what goes, keep the rest. Raises OSError."""
+        if not self.pending:
+            try:
+                sent = self.sock.send(data)
+            except BlockingIOError:
+                sent = 0
+            if sent == len(data):
+                return
+            self.pending.append(memoryview(data)[sent:])
+        else:
+            self.pending.append(memoryview(data))
+
+    def flush(self) -> None:
+        while self.pending:
+            first = self.pending[0]
+            try:
+                sent = self.sock.send(first)
+            except BlockingIOError:
+                return
+            if sent < len(first):
+                self.pending[0] = first[sent:]
+                return
+            self.pending.popleft()
+        if self.fin_wanted:
+            self.fin_wanted = False
+            self.sock.shutdown(socket.SHUT_WR)
+
+
+class Connection:
+    """One accepted connection and, when permitted, its counterpart outside."""
+
+    __slots__ = (
+        "_client",
+        "_deadline",
+        "_dialing",
+        "_effects",
+        "_flow",
+        "_is_busy",
+        "_is_closing",
+        "_is_finished",
+        "_is_tunnel",
+        "_linger_left",
+        "_reactor",
+        "_room",
+        "_up",
+        "_upstream",
+        "_way_down",
+        "_way_up",
+    )
+
+    def __init__(self, room: Surroundings, sock: socket.socket, flow: Flow) -> None:
+        self._room = room
+        self._reactor = room.reactor
+        self._flow = flow
+        self._client = Side(sock)
+        self._upstream: Side | None = None
+        self._way_up: Way | None = None
+        self._way_down: Way | None = None
+        self._dialing: Dialing | None = None
+        self._deadline: Timer | None = None
+        self._effects: deque[fx.Effect] = deque()
+        self._is_busy = False
+        self._is_closing = False
+        self._is_finished = False
+        self._is_tunnel = False
+        self._linger_left = -1
+
+    # --- from outside --------------------------------------------------------------------
+
+    @property
+    def is_half_closed(self) -> bool:
+        """The worker has ended its side and the destination has not: it may stay so for ever."""
+        return self._client.ended and self._is_tunnel
+
+    def start(self, effects: list[fx.Effect]) -> None:
+        """Perform the flow's first effects and begin to read."""
+        self._perform(effects)
+
+    def policy_replaced(self) -> None:
+        self._feed(ev.PolicyReplaced())
+
+    def cut(self) -> None:
+        """Drop everything now; the run ends."""
+        self._finish(reset=True)
+
+    # --- events in, effects out ------------------------------------------------------------
+
+    def _feed(self, event: ev.Event) -> None:
+        if not self._is_finished:
+            self._perform(self._flow.feed(event, self._reactor.now()))
+
+    def _perform(self, effects: list[fx.Effect]) -> None:
+        """Perform in order. Effects of events that happen meanwhile come after these."""
+        self._effects.extend(effects)
+        if self._is_busy or self._is_finished:
+            return
+        self._guarded(self._perform_all, 0)
+        if not self._is_finished:
+            self._watch()
+
+    def _perform_all(self, _events: int) -> None:
+        while self._effects and not self._is_finished:
+            effect = self._effects.popleft()
+            _PERFORM[type(effect)](self, effect)
+
+    def _guarded(self, action: Callable[[int], None], events: int) -> None:
+        """Whatever goes wrong with one connection ends this connection, and only this one."""
+        self._is_busy = True
+        try:
+            action(events)
+        except LimitReached:
+            self._last_words(ev.UploadUsedUp())
+        except OSError:
+            self._broken()
+        except Exception as error:  # noqa: BLE001  # one of the two places (STYLE): a fault in one flow
+            self._room.fault(error)
+            self._finish(reset=True)
+        finally:
+            self._is_busy = False
+
+    def _record(self, effect: fx.Record) -> None:
+        self._room.record(effect.attempt, effect.decision, lambda seq: self._feed(ev.Recorded(seq)))
+
+    def _outcome(self, effect: fx.RecordOutcome) -> None:
+        self._room.record_outcome(effect)
+
+    def _resolve(self, effect: fx.Resolve) -> None:
+        self._room.resolve(effect.host, lambda addresses, error: self._feed(ev.Resolved(addresses, error)))
+
+    def _dial(self, effect: fx.Dial) -> None:
+        self._dialing = Dialing(self._reactor, effect.permit, self._dialed)
+
+    def _dialed(self, sock: socket.socket | None, address: IPAddress | None, error: str) -> None:
+        self._dialing = None
+        if sock is None or address is None:
+            self._feed(ev.DialFailed(error))
+            return
+        self._upstream = Side(sock)
+        self._feed(ev.Dialed(address))
+
+    def _to_client(self, effect: fx.ToClient) -> None:
+        self._client.write(effect.data)
+
+    def _to_upstream(self, effect: fx.ToUpstream) -> None:
+        if not self._room.spend_upload(len(effect.data)):
+            raise LimitReached
+        if self._upstream is not None:
+            self._upstream.write(effect.data)
+
+    def _pump(self, effect: fx.Pump) -> None:
+        self._open_way(effect.upstream, effect.limit_bytes)
+
+    def _tunnel(self, _effect: fx.Tunnel) -> None:
+        self._is_tunnel = True
+        self._open_way(True, None)
+        self._open_way(False, None)
+
+    def _open_way(self, upstream: bool, limit: int | None) -> None:
+        far = self._upstream
+        if far is None:
+            raise ConnectionResetError
+        client = self._client
+        if upstream:
+            way = self._way_up = Way(client.sock, far.sock, limit, self._room.spend_upload)
+        else:
+            way = self._way_down = Way(far.sock, client.sock, limit)
+        way.source_ended = (client if upstream else far).ended
+        self._settle(way)
+
+    def _end_upstream(self, _effect: fx.EndUpstream) -> None:
+        if self._upstream is not None:
+            self._upstream.fin_wanted = True
+            self._upstream.flush()
+
+    def _close_upstream(self, _effect: fx.CloseUpstream) -> None:
+        if self._dialing is not None:
+            self._dialing.cancel()
+            self._dialing = None
+        if self._upstream is not None:
+            self._release_ways()
+            self._drop(self._upstream)
+            self._upstream = None
+
+    def _close(self, effect: fx.Close) -> None:
+        if effect.reset:
+            self._finish(reset=True)
+            return
+        self._is_closing = True
+        self._close_upstream(fx.CloseUpstream())
+        self._client.fin_wanted = True
+        self._client.flush()
+        self._linger_left = LINGER_BYTES
+        self._set_deadline(self._reactor.now() + LINGER_S)
+        if self._client.ended and not self._client.pending:
+            self._finish(reset=False)
+
+    def _deadline_effect(self, effect: fx.Deadline) -> None:
+        self._set_deadline(effect.at)
+
+    def _redirected(self, effect: fx.Redirected) -> None:
+        self._room.note_redirect(effect.host, effect.port)
+
+    def _hold(self, effect: fx.Hold) -> None:
+        self._room.hold(effect, lambda allowed, by: self._feed(ev.HoldAnswered(allowed, by)))
+
+    # --- time ----------------------------------------------------------------------------
+
+    def _set_deadline(self, at: float | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = None if at is None else self._reactor.call_at(at, self._deadline_passed)
+
+    def _deadline_passed(self) -> None:
+        self._deadline = None
+        if self._is_closing:
+            self._finish(reset=bool(self._client.pending))
+        else:
+            self._feed(ev.TimedOut())
+
+    # --- descriptors -----------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        """Ask epoll for exactly what can be used now."""
+        self._set_interest(self._client, self._client_interest(), self._client_ready)
+        if self._upstream is not None:
+            self._set_interest(self._upstream, self._upstream_interest(), self._upstream_ready)
+
+    def _client_interest(self) -> int:
+        client, up, down = self._client, self._way_up, self._way_down
+        interest = WRITE if client.pending or (down is not None and down.wants_write) else 0
+        if self._is_closing:
+            return interest | (0 if client.ended else READ)
+        if up is not None:
+            reads = up.wants_read and not (self._upstream is not None and self._upstream.pending)
+        else:
+            reads = self._flow.reads_client and not client.ended and self._may_grow(self._upstream)
+        return interest | READ if reads else interest
+
+    def _upstream_interest(self) -> int:
+        far, up, down = self._upstream, self._way_up, self._way_down
+        assert far is not None
+        interest = WRITE if far.pending or (up is not None and up.wants_write) else 0
+        if down is not None:
+            reads = down.wants_read and not self._client.pending
+        else:
+            reads = self._flow.reads_upstream and not far.ended and self._may_grow(self._client)
+        return interest | READ if reads else interest
+
+    @staticmethod
+    def _may_grow(other: Side | None) -> bool:
+        return other is None or not other.pending
+
+    def _set_interest(self, side: Side, interest: int, callback: Callable[[int], None]) -> None:
+        if side.interest == interest:
+            return
+        if not side.watched:
+            if interest == 0:
+                return  # a hung-up socket would wake us for ever; look again when we want something of it
+            self._reactor.watch(side.sock.fileno(), interest, callback)
+            side.watched = True
+        else:
+            self._reactor.rewatch(side.sock.fileno(), interest)
+        side.interest = interest
+
+    def _client_ready(self, events: int) -> None:
+        if not self._is_finished:
+            self._guarded(self._client_events, events)
+            self._perform([])
+
+    def _upstream_ready(self, events: int) -> None:
+        if not self._is_finished and self._upstream is not None:
+            self._guarded(self._upstream_events, events)
+            self._perform([])
+
+    def _client_events(self, events: int) -> None:
+        if events & WRITE:
+            self._writable(self._client)
+        if self._client.interest & READ:
+            if events & (READ | GONE):
+                self._client_readable()
+        elif events & GONE:
+            self._hung_up(self._client)
+
+    def _upstream_events(self, events: int) -> None:
+        side = self._upstream
+        assert side is not None
+        if events & WRITE:
+            self._writable(side)
+        if side.interest & READ:
+            if events & (READ | GONE):
+                self._upstream_readable()
+        elif events & GONE:
+            self._hung_up(side)
+
+    def _hung_up(self, side: Side) -> None:
+        """Gone while we were not reading: stop watching, what it sent last is read when there is room."""
+        self._reactor.unwatch(side.sock.fileno())
+        side.watched = False
+        side.interest = -1
+        if side.pending:  # nobody takes it any more
+            raise ConnectionResetError
+
+    def _writable(self, side: Side) -> None:
+        side.flush()
+        if side.pending:
+            return
+        way = self._way_down if side is self._client else self._way_up
+        if way is not None:
+            self._move(way)
+        elif self._is_closing and self._client.ended:
+            self._finish(reset=False)
+
+    def _client_readable(self) -> None:
+        if self._is_closing:
+            self._drain_client()
+        elif self._way_up is not None:
+            self._move(self._way_up)
+        else:
+            data = self._client.sock.recv(READ_BYTES)
+            if data:
+                self._effects.extend(self._flow.feed(ev.ClientData(data), self._reactor.now()))
+            else:
+                self._client.ended = True
+                self._effects.extend(self._flow.feed(ev.ClientEnded(), self._reactor.now()))
+
+    def _upstream_readable(self) -> None:
+        assert self._upstream is not None
+        if self._way_down is not None:
+            self._move(self._way_down)
+            return
+        data = self._upstream.sock.recv(READ_BYTES)
+        if data:
+            self._effects.extend(self._flow.feed(ev.UpstreamData(data), self._reactor.now()))
+        else:
+            self._upstream.ended = True
+            self._effects.extend(self._flow.feed(ev.UpstreamEnded(), self._reactor.now()))
+
+    def _drain_client(self) -> None:
+        """Read and drop what a refused client still sends, within bounds."""
+        data = self._client.sock.recv(READ_BYTES)
+        self._linger_left -= len(data)
+        self._client.ended = not data
+        if not data or self._linger_left < 0:
+            self._finish(reset=False)
+
+    # --- pumping ----------------------------------------------------------------------------
+
+    def _move(self, way: Way) -> None:
+        way.move()
+        self._settle(way)
+
+    def _settle(self, way: Way) -> None:
+        """Tell the flow when a way has carried all; in a tunnel pass the half-close on."""
+        if not way.is_done:
+            return
+        upstream = way is self._way_up
+        source, target = (self._client, self._upstream) if upstream else (self._upstream, self._client)
+        assert source is not None
+        assert target is not None
+        if upstream:
+            self._way_up = None
+        else:
+            self._way_down = None
+        way.release()
+        source.ended = source.ended or way.source_ended
+        if self._is_tunnel and way.source_ended:
+            target.fin_wanted = True
+            target.flush()
+        event = ev.Pumped(upstream, way.count, way.source_ended)
+        self._effects.extend(self._flow.feed(event, self._reactor.now()))
+
+    def _release_ways(self) -> None:
+        for way in (self._way_up, self._way_down):
+            if way is not None:
+                way.release()
+        self._way_up = self._way_down = None
+
+    # --- ends ------------------------------------------------------------------------------
+
+    def _broken(self) -> None:
+        """One of the sockets failed: the flow says what that means for the record."""
+        events: list[ev.Event] = []
+        for upstream, way in ((True, self._way_up), (False, self._way_down)):
+            if way is not None:
+                events.append(ev.Pumped(upstream, way.count, True))
+        self._last_words(*events, ev.ClientEnded(reset=True))
+
+    def _last_words(self, *events: ev.Event) -> None:
+        """Write down what the flow says to the end of it, perform nothing else, and close."""
+        self._effects.clear()
+        for event in events:
+            for effect in self._flow.feed(event, self._reactor.now()):
+                if isinstance(effect, fx.RecordOutcome):
+                    self._outcome(effect)
+                elif isinstance(effect, fx.Record):
+                    self._room.record(effect.attempt, effect.decision, _nobody_waits)
+        self._finish(reset=True)
+
+    def _drop(self, side: Side) -> None:
+        if side.watched:
+            self._reactor.unwatch(side.sock.fileno())
+            side.watched = False
+        side.sock.close()
+
+    def _finish(self, *, reset: bool) -> None:
+        if self._is_finished:
+            return
+        self._is_finished = True
+        self._set_deadline(None)
+        self._release_ways()
+        if self._dialing is not None:
+            self._dialing.cancel()
+        for side in (self._client, self._upstream):
+            if side is None:
+                continue
+            if reset:
+                try:
+                    side.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+                except OSError:
+                    pass  # the peer has reset it already
+            self._drop(side)
+        self._room.connection_ended(self)
+
+
+def _nobody_waits(_seq: int) -> None:
+    pass
+
+
+_PERFORM: dict[type, Callable[[Connection, Any], None]] = {
+    fx.Record: Connection._record,
+    fx.RecordOutcome: Connection._outcome,
+    fx.Resolve: Connection._resolve,
+    fx.Dial: Connection._dial,
+    fx.ToClient: Connection._to_client,
+    fx.ToUpstream: Connection._to_upstream,
+    fx.Pump: Connection._pump,
+    fx.Tunnel: Connection._tunnel,
+    fx.EndUpstream: Connection._end_upstream,
+    fx.CloseUpstream: Connection._close_upstream,
+    fx.Close: Connection._close,
+    fx.Deadline: Connection._deadline_effect,
+    fx.Redirected: Connection._redirected,
+    fx.Hold: Connection._hold,
+}

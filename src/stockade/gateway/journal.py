@@ -1,0 +1,163 @@
+"""What the gateway writes down: decisions and outcomes as ledger fields.
+
+The one place that turns a `Decision` into a record, so that every entry of the room
+records the same words under the same keys. Values are plain text and integers; the
+ledger itself escapes and redacts them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from stockade.decision.request import Attempt, Decision
+from stockade.net.host import Host, HostRefusal
+from stockade.protocol.effects import RecordOutcome
+from stockade.vocabulary import Verdict
+
+
+class LedgerWriter(Protocol):
+    """The part of a ledger that the gateway uses."""
+
+    def append(
+        self, kind: str, fields: Mapping[str, object], on_durable: Callable[[int], None] | None = None
+    ) -> int: ...
+
+
+class Denial(Struct, frozen=True):
+    """One kind of refusal, as the summary at the end counts them."""
+
+    target: str
+    reason: str
+    why: str
+
+
+class Journal:
+    """Writes the records of one run and keeps the counts that its last record states.
+
+    Attributes:
+        attempts: Attempts by verdict.
+        denials: How often each kind of refusal happened; bounded, the rest is counted in `denials_left_out`.
+    """
+
+    KEPT_DENIALS = 1000
+
+    def __init__(self, ledger: LedgerWriter, policy_digest: str) -> None:
+        self._ledger = ledger
+        self.policy_digest = policy_digest
+        self.attempts: Counter[Verdict] = Counter()
+        self.denials: Counter[Denial] = Counter()
+        self.denials_left_out = 0
+
+    def attempt(
+        self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None] | None, **more: object
+    ) -> int:
+        """Append one attempt; `recorded(seq)` is called when it is durable."""
+        fields = attempt_fields(attempt, decision)
+        fields["policy"] = self.policy_digest
+        fields.update(more)
+        self.attempts[decision.verdict] += 1
+        if decision.verdict is Verdict.DENY:
+            self._count_denial(attempt, decision)
+        return self._ledger.append("attempt", fields, recorded)
+
+    def outcome(self, outcome: RecordOutcome) -> None:
+        """Append what became of an attempt. Nothing waits for it."""
+        fields: dict[str, object] = {
+            "of": outcome.of,
+            "outcome": outcome.outcome,
+            "sent_bytes": outcome.sent_bytes,
+            "received_bytes": outcome.received_bytes,
+        }
+        if outcome.detail is not None:
+            fields["detail"] = outcome.detail
+        if outcome.status is not None:
+            fields["status"] = outcome.status
+        self._ledger.append("outcome", fields)
+
+    def note(self, kind: str, fields: Mapping[str, object]) -> None:
+        """Append a record of another kind."""
+        self._ledger.append(kind, fields)
+
+    def _count_denial(self, attempt: Attempt, decision: Decision) -> None:
+        denial = Denial(target_text(attempt), decision.reason.value, decision.why)
+        if denial in self.denials or len(self.denials) < self.KEPT_DENIALS:
+            self.denials[denial] += 1
+        else:
+            self.denials_left_out += 1
+
+
+def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
+    """The keys of an attempt's record, in the words of DESIGN §2 and §5."""
+    host = attempt.host
+    fields: dict[str, object] = {
+        "verdict": decision.verdict.word,
+        "risk": decision.risk.value,
+        "control": decision.control.value,
+        "reason": decision.reason.value,
+        "rule": decision.rule,
+        "class": decision.place.value,
+        "phase": decision.phase.value,
+        "identity": decision.identity.value,
+        "entry": attempt.entry.value,
+        "protocol": attempt.protocol.value,
+        "name": host.name if isinstance(host, Host) and host.address is None else None,
+        "address": _address_text(host, decision),
+        "port": attempt.port or None,
+        "method": attempt.method,
+        "path": attempt.path,
+        "why": decision.why,
+    }
+    if isinstance(host, HostRefusal):
+        fields["raw"] = host.raw
+    if attempt.query_bytes:
+        fields["query_bytes"] = attempt.query_bytes
+    if attempt.body_bytes is not None:
+        fields["body_bytes"] = attempt.body_bytes
+    if attempt.query_type is not None:
+        fields["query_type"] = attempt.query_type
+    if attempt.socket is not None:
+        fields["socket"] = attempt.socket
+    if attempt.argv:
+        fields["argv"] = list(attempt.argv)
+    if attempt.upgrade is not None:
+        fields["upgrade"] = attempt.upgrade
+    if attempt.redirected:
+        fields["redirected"] = True
+    _add_other_names(fields, attempt)
+    return fields
+
+
+def _add_other_names(fields: dict[str, object], attempt: Attempt) -> None:
+    """Names in the hello or the head, where they differ from the one that was dialled."""
+    own = attempt.host.name if isinstance(attempt.host, Host) else None
+    for key, other in (("sni", attempt.sni), ("host", attempt.authority)):
+        if isinstance(other, HostRefusal):
+            fields[key] = other.raw
+        elif other is not None and other.name != own:
+            fields[key] = other.name
+
+
+def _address_text(host: Host | HostRefusal | None, decision: Decision) -> str | None:
+    if decision.address is not None:
+        return str(decision.address)
+    if isinstance(host, Host) and host.address is not None:
+        return str(host.address)
+    return None
+
+
+def target_text(attempt: Attempt) -> str:
+    """The destination in one short phrase, for tables and summaries."""
+    if attempt.argv:
+        return attempt.argv[0]
+    if attempt.socket is not None:
+        return attempt.socket
+    if attempt.host is None:
+        return "?"
+    name = attempt.host.name if isinstance(attempt.host, Host) else attempt.host.raw
+    if attempt.query_type is not None:
+        return f"{name} ({attempt.query_type})"
+    return f"{name}:{attempt.port}"

@@ -1,0 +1,178 @@
+"""The room's only resolver: every question is answered here, and none is passed on.
+
+A well-formed name gets its synthetic address whatever the verdict: the connection that
+follows then carries the name and is judged with it, and a refusal can be a readable 403.
+`AAAA`, `HTTPS` and `SVCB` get an empty answer (no ECH keys, no HTTP/3 hints), other
+types are refused. Each question is on record before it is answered.
+
+Questions may be sent to any server: in the room every address is local, so the answer
+goes out from the address that was asked.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING
+
+from stockade.decision.request import Attempt
+from stockade.errors import ProtocolViolation
+from stockade.net.host import Host, HostRefusal, escape_text
+from stockade.protocol import dns
+from stockade.protocol.effects import RecordOutcome
+from stockade.reactor import READ
+from stockade.vocabulary import Entry, Protocol, Reason
+
+if TYPE_CHECKING:
+    from stockade.gateway.server import Room
+
+# So many questions are taken from one socket before the other descriptors get their turn.
+RECEIVE_BATCH = 64
+# RFC 6762-sized names fit easily; a DNS message over UDP is at most this long (RFC 1035 plus EDNS).
+RECEIVE_BYTES = 4096
+TCP_IDLE_S = 10.0
+TCP_BUFFER_BYTES = 2 * dns.MAX_MESSAGE
+_EMPTY_TYPES = frozenset(("AAAA", "HTTPS", "SVCB"))
+# struct in_pktinfo: interface, address to send from, address that was asked (ip(7)).
+_PKTINFO4 = struct.Struct("=I4s4s")
+_IP_PKTINFO = 8
+# struct in6_pktinfo: the address that was asked, interface (ipv6(7)).
+_PKTINFO6 = struct.Struct("=16sI")
+_IPV6_PKTINFO = 50
+
+Send = Callable[[bytes], None]
+
+
+class NamesServer:
+    """Answers one room's questions.
+
+    Attributes:
+        received: Datagrams taken from the sockets, for the completeness count.
+    """
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self.received = 0
+
+    # --- UDP -----------------------------------------------------------------------------
+
+    def receive(self, sock: socket.socket) -> None:
+        """Take what waits in a socket and answer it."""
+        for _ in range(RECEIVE_BATCH):
+            try:
+                message, control, _flags, asker = sock.recvmsg(RECEIVE_BYTES, 256)
+            except BlockingIOError:
+                return
+            except OSError:  # an ICMP error for an earlier answer: the asker has gone
+                continue
+            self.received += 1
+            source = [(level, kind, _answer_from(kind, data)) for level, kind, data in control]
+            self._answer(message, lambda answer, s=source, a=asker: _send_from(sock, answer, s, a))
+
+    # --- TCP -----------------------------------------------------------------------------
+
+    def serve_tcp(self, sock: socket.socket) -> None:
+        """Serve one connection to port 53 (RFC 7766); it closes when idle."""
+        buffer = bytearray()
+        reactor = self._room.reactor
+
+        def close() -> None:
+            timer.cancel()
+            reactor.unwatch(sock.fileno())
+            sock.close()
+
+        def send(answer: bytes) -> None:
+            try:
+                sock.send(dns.frame_message(answer))
+            except OSError:
+                pass  # the asker has gone, or does not read; it may ask again
+
+        def readable(_events: int) -> None:
+            try:
+                data = sock.recv(RECEIVE_BYTES)
+            except OSError:
+                data = b""
+            buffer.extend(data)
+            if not data or len(buffer) > TCP_BUFFER_BYTES:
+                close()
+                return
+            while (message := dns.take_message(buffer)) is not None:
+                self._answer(message, send)
+
+        timer = reactor.call_later(TCP_IDLE_S, close)
+        reactor.watch(sock.fileno(), READ, readable)
+
+    # --- one question ----------------------------------------------------------------------
+
+    def _answer(self, message: bytes, send: Send) -> None:
+        try:
+            question = dns.parse_question(message)
+        except ProtocolViolation as violation:
+            self._refuse_malformed(message, violation, send)
+            return
+        attempt = Attempt(
+            entry=Entry.DNS,
+            protocol=Protocol.DNS,
+            host=question.name,
+            port=53,
+            query_type=question.query_type,
+        )
+        answer, reason = self._build_answer(question)
+        if reason is None:
+            decision = self._room.decide(attempt)
+        else:
+            decision = self._room.engine.refuse(attempt, reason)
+
+        def recorded(seq: int) -> None:
+            send(answer)
+            self._room.record_outcome(RecordOutcome(of=seq, outcome="answered-locally"))
+
+        self._room.record(attempt, decision, recorded)
+
+    def _build_answer(self, question: dns.Question) -> tuple[bytes, Reason | None]:
+        """The answer, and why it is not the usual one."""
+        if isinstance(question.name, HostRefusal):
+            return dns.answer_error(question, dns.Rcode.NXDOMAIN), None
+        if question.query_type in _EMPTY_TYPES:
+            return dns.answer_empty(question), None
+        if not question.is_address_query:
+            return dns.answer_error(question, dns.Rcode.REFUSED), None
+        address = self._address_for(question.name)
+        if address is None:
+            return dns.answer_error(question, dns.Rcode.SERVFAIL), Reason.TOO_MANY_NAMES
+        return dns.answer_address(question, address), None
+
+    def _address_for(self, host: Host) -> IPv4Address | None:
+        if isinstance(host.address, IPv4Address):
+            return host.address  # a number asked as a name: it means itself, and is judged as itself
+        address = self._room.names.address_for(host)
+        return None if address is None else IPv4Address(address)
+
+    def _refuse_malformed(self, message: bytes, violation: ProtocolViolation, send: Send) -> None:
+        host = HostRefusal(escape_text(message[12:76]), violation.message)
+        attempt = Attempt(entry=Entry.DNS, protocol=Protocol.DNS, host=host, port=53)
+        decision = self._room.engine.refuse(attempt, Reason.MALFORMED_QUESTION)
+        answer = dns.build_error_for(message)
+        self._room.record(attempt, decision, lambda _seq: None if answer is None else send(answer))
+
+
+def _answer_from(kind: int, data: bytes) -> bytes:
+    """Turn the packet info of a question into that of its answer: from the asked address."""
+    if kind == _IP_PKTINFO:
+        _interface, _local, asked = _PKTINFO4.unpack(data[: _PKTINFO4.size])
+        return _PKTINFO4.pack(0, asked, b"\0\0\0\0")
+    if kind == _IPV6_PKTINFO:
+        asked6, _interface = _PKTINFO6.unpack(data[: _PKTINFO6.size])
+        return _PKTINFO6.pack(asked6, 0)
+    return data
+
+
+def _send_from(
+    sock: socket.socket, answer: bytes, source: list[tuple[int, int, bytes]], asker: object
+) -> None:
+    try:
+        sock.sendmsg([answer], source, 0, asker)  # type: ignore[arg-type]
+    except OSError:
+        pass  # the asker's buffer is full or it has gone; DNS clients ask again

@@ -1,0 +1,157 @@
+"""How an operator changes a running room: another policy, the next phase.
+
+An abstract Unix socket in the gateway's own network namespace. The worker has another
+network namespace, so this name does not exist for it (unix(7), abstract sockets), and
+when this process dies nothing is left on disk. Only the same user and root are served.
+One JSON object a line in, one out.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from stockade.errors import HostError, StockadeError, UserError
+from stockade.reactor import READ
+from stockade.vocabulary import Phase
+
+if TYPE_CHECKING:
+    from stockade.run.session import Session
+
+REQUEST_LIMIT_BYTES = 1 << 20
+_CREDENTIALS = struct.Struct("3i")
+
+
+def socket_name(run_id: str) -> str:
+    """The abstract name (with its leading NUL) of a run's control socket."""
+    return f"\0stockade/control/{run_id}"
+
+
+class ControlSocket:
+    """Serves one run's operator."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._clients: set[socket.socket] = set()
+        self._listener = socket.socket(
+            socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+        )
+        self._listener.bind(socket_name(session.run_id))
+        self._listener.listen(8)
+        session.reactor.watch(self._listener.fileno(), READ, lambda _events: self._accept())
+
+    def close(self) -> None:
+        for sock in (self._listener, *self._clients):
+            self._session.reactor.unwatch(sock.fileno())
+            sock.close()
+        self._clients.clear()
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except OSError:
+            return
+        _pid, uid, _gid = _CREDENTIALS.unpack(
+            sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        )
+        if uid not in (0, os.getuid()):
+            sock.close()
+            return
+        sock.setblocking(False)
+        self._clients.add(sock)
+        buffer = bytearray()
+        self._session.reactor.watch(sock.fileno(), READ, lambda _events: self._receive(sock, buffer))
+
+    def _receive(self, sock: socket.socket, buffer: bytearray) -> None:
+        try:
+            data = sock.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        buffer += data
+        if data and b"\n" not in buffer and len(buffer) < REQUEST_LIMIT_BYTES:
+            return
+        if b"\n" in buffer:
+            answer = self._answer(bytes(buffer.partition(b"\n")[0]))
+            try:
+                sock.sendall(msgspec.json.encode(answer) + b"\n")
+            except OSError:
+                pass  # the operator has gone; what was asked for is done and on record
+        self._session.reactor.unwatch(sock.fileno())
+        self._clients.discard(sock)
+        sock.close()
+
+    def _answer(self, line: bytes) -> dict[str, object]:
+        try:
+            return {"ok": True, **self._perform(msgspec.json.decode(line, type=dict[str, Any]))}
+        except msgspec.DecodeError as error:
+            return {"ok": False, "code": "bad-request", "message": str(error)}
+        except StockadeError as error:
+            return {"ok": False, "code": error.code, "message": error.message, "hint": error.hint}
+
+    def _perform(self, request: dict[str, Any]) -> dict[str, object]:
+        match request.get("do"):
+            case "status":
+                return {
+                    "run": self._session.run_id,
+                    "phase": str(self._session.phase),
+                    "policy": self._session.policy.digest,
+                }
+            case "policy":
+                return self._replace_policy(Path(str(request.get("file"))))
+            case "phase":
+                return self._change_phase(str(request.get("phase")), request.get("reopen") is True)
+            case _:
+                raise UserError("bad-request", "the control socket knows status, policy and phase")
+
+    def _replace_policy(self, file: Path) -> dict[str, object]:
+        from stockade.run.prepare import load_runnable
+
+        policy = load_runnable(file)
+        self._session.replace_policy(policy, changed_by=f"uid {os.getuid()}")
+        return {"policy": policy.digest}
+
+    def _change_phase(self, word: str, is_reopening: bool) -> dict[str, object]:
+        order = list(Phase)
+        try:
+            phase = Phase(word)
+        except ValueError as error:
+            raise UserError("bad-phase", f"{word!r} is not a phase", "setup, work or scoring") from error
+        if order.index(phase) < order.index(self._session.phase) and not is_reopening:
+            raise UserError(
+                "phase-backward",
+                f"the run is in {self._session.phase}; phases go forward only",
+                "--reopen goes back, and the ledger records it",
+            )
+        self._session.change_phase(phase, f"uid {os.getuid()}", is_reopening=is_reopening)
+        return {"phase": str(phase)}
+
+
+def ask_run(run_id: str, request: dict[str, object]) -> dict[str, Any]:
+    """Send one request to a running run, from the operator's side.
+
+    Raises:
+        HostError: No such run is open on this machine.
+        UserError: The run refused the request.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        sock.settimeout(10)
+        try:
+            sock.connect(socket_name(run_id))
+            sock.sendall(msgspec.json.encode(request) + b"\n")
+            answer = msgspec.json.decode(sock.makefile("rb").readline(), type=dict[str, Any])
+        except (OSError, msgspec.DecodeError) as error:
+            raise HostError(
+                "run-not-open",
+                f"run {run_id} does not answer: {error}",
+                "is it still running, on this machine, as this user?",
+            ) from error
+    if not answer.pop("ok"):
+        raise UserError(answer.get("code", "refused"), answer.get("message", ""), answer.get("hint"))
+    return answer

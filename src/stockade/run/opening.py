@@ -1,0 +1,67 @@
+"""The first record of a run: what is enforced, by what software, under which policy, where."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import stockade
+
+if TYPE_CHECKING:
+    from stockade.run.session import Session
+
+# Until the seal exists, any program in the view may be started (docs/guarantees.md).
+COMMANDS_NOT_ENFORCED = "not enforced"
+
+
+def opening_fields(session: Session) -> dict[str, object]:
+    """Say what this run promises, before anything of the worker has run."""
+    options, policy = session.options, session.policy
+    return {
+        "argv": list(options.argv),
+        "policy": policy.digest,
+        "policy_source": policy.source,
+        "phase": str(session.phase),
+        "identity": str(options.identity),
+        "resolve": {name: [str(a) for a in addresses] for name, addresses in options.resolve.items()},
+        "commands": COMMANDS_NOT_ENFORCED,
+        "enforced": session.sandbox.facts.to_fields(),
+        "layers_off": sorted(options.layers_off),
+        "limits": {
+            "connections": policy.limits.connections,
+            "upload_bytes": policy.limits.upload_bytes,
+        },
+        "software": {"stockade": stockade.__version__, "digest": software_digest()},
+        "host": host_fields(),
+    }
+
+
+def host_fields() -> dict[str, object]:
+    """Facts of this machine that a reader of the record needs to judge it."""
+    kernel = os.uname()
+    return {
+        "kernel": kernel.release,
+        "machine": kernel.machine,
+        "uid": os.getuid(),
+        "boot": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
+    }
+
+
+def software_digest() -> str:
+    """SHA-256 over the package's own files, names and contents in order: what was running."""
+    digest = hashlib.sha256()
+    root = Path(stockade.__file__).parent
+    for path in _source_files(root):
+        digest.update(os.fsencode(path.relative_to(root)) + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _source_files(root: Path) -> list[Path]:
+    found: list[Path] = []
+    for folder, subfolders, files in os.walk(root):
+        subfolders[:] = [name for name in subfolders if name != "__pycache__"]
+        found.extend(Path(folder, name) for name in files if name.endswith((".py", ".json", ".yaml")))
+    return sorted(found)

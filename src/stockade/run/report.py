@@ -1,0 +1,122 @@
+"""What is said when a run ends: its last record, the report file, the summary for people."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from stockade.errors import StockadeError, UserError
+from stockade.gateway.journal import Denial
+from stockade.ledger.record import clean_text
+from stockade.run.completeness import Completeness
+from stockade.sandbox.supervise import WorkerExit
+from stockade.vocabulary import Verdict
+
+if TYPE_CHECKING:
+    from stockade.run.session import Session
+
+DENIALS_SHOWN = 12
+
+
+def closing_fields(
+    session: Session,
+    ended: WorkerExit | None,
+    failure: StockadeError | None,
+    completeness: Completeness | None,
+) -> dict[str, object]:
+    """The last record: how it ended, whose the exit code is, and whether all is on record."""
+    attempts = session.journal.attempts
+    return {
+        "exit_code": ended.shell_code if ended is not None else None,
+        "exit_of": "command" if failure is None and ended is not None else "stockade",
+        "signal": ended.signal if ended is not None else None,
+        "failure": None if failure is None else {"code": failure.code, "message": failure.message},
+        "attempts": {verdict.word: attempts[verdict] for verdict in Verdict},
+        "complete": completeness is not None and completeness.is_exact,
+        "inexact_by": None if completeness is None else completeness.missing,
+        "completeness": None if completeness is None else completeness.detail,
+    }
+
+
+def print_summary(session: Session, ended: WorkerExit, completeness: Completeness | None) -> None:
+    """Tell the person, on standard error, what was refused and how it could be allowed."""
+    lines = summary_lines(session, completeness)
+    if lines:
+        print("\n".join(lines), file=sys.stderr)
+
+
+def summary_lines(session: Session, completeness: Completeness | None) -> list[str]:
+    """The summary's lines; none when nothing was refused and all is on record."""
+    journal = session.journal
+    denied = journal.attempts[Verdict.DENY]
+    lines: list[str] = []
+    if denied:
+        passed = journal.attempts.total() - denied
+        lines.append(f"stockade: {_count(denied, 'attempt')} denied, {passed} let through")
+        for denial, times in journal.denials.most_common(DENIALS_SHOWN):
+            lines.append(_denial_line(denial, times))
+        left_out = len(journal.denials) - DENIALS_SHOWN + journal.denials_left_out
+        if left_out > 0:
+            lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
+    if completeness is not None and not completeness.is_exact:
+        amount = "an unknown number" if completeness.missing is None else str(completeness.missing)
+        lines.append(f"stockade: the record is inexact by {amount} ({completeness.detail})")
+    if lines:
+        lines.append(f"stockade: the whole record: {_log_command(session)}")
+    return lines
+
+
+def _denial_line(denial: Denial, times: int) -> str:
+    count = f"{times}×" if times > 1 else "  "
+    return f"  {count:>4} {clean_text(denial.target, 100)}  {denial.reason}: {clean_text(denial.why, 300)}"
+
+
+def _log_command(session: Session) -> str:
+    place = "" if session.options.ledger is None else f" --ledger {session.shelf}"
+    return f"stockade log{place} --run {session.run_id}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+class ReportFile:
+    """The file of ``--report``: opened before the worker starts, so that no link it plants is followed.
+
+    Raises:
+        UserError: The file cannot be created, or is a link.
+    """
+
+    def __init__(self, path: Path) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self._fd = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise UserError(
+                "report-unwritable",
+                f"--report {path}: {error.strerror}",
+                "name a file (not a link) that you may write",
+            ) from error
+
+    def write(self, session: Session, closing: dict[str, object]) -> None:
+        """Write one JSON object and close the file."""
+        report = {
+            "run": session.run_id,
+            "ledger": str(session.shelf / session.run_id),
+            "argv": list(session.options.argv),
+            "policy": session.policy.digest,
+            "commands": "not enforced",
+            "enforced": session.sandbox.facts.to_fields(),
+            "layers_off": sorted(session.options.layers_off),
+            **closing,
+            "denials": [
+                {"target": clean_text(d.target), "reason": d.reason, "why": clean_text(d.why), "times": times}
+                for d, times in session.journal.denials.most_common()
+            ],
+        }
+        with os.fdopen(self._fd, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")

@@ -1,0 +1,232 @@
+"""One contained run, from its options to its last record: where everything meets.
+
+The order is the promise (boundary.md R2). Nothing of the worker runs before the room is
+built, its sockets are served and the first record is on disk; whatever fails before
+that undoes what was done and says which step it was. After `go`, three things end the
+run: the command ends, the ledger fails, or this process dies. In the last two the worker
+is killed, since what it does could no longer be recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from stockade.decision.engine import Engine
+from stockade.errors import ContainmentError, StockadeError
+from stockade.gateway.journal import Journal
+from stockade.gateway.resolve import Resolver
+from stockade.gateway.server import Listeners, Room, RoomCounts, RoomLimits
+from stockade.ledger.record import decision_id, new_run_id
+from stockade.ledger.store import Ledger, default_shelf
+from stockade.policy.model import Policy
+from stockade.reactor import Reactor
+from stockade.run.completeness import Completeness, weigh
+from stockade.run.control import ControlSocket
+from stockade.run.opening import opening_fields
+from stockade.run.options import RunOptions
+from stockade.sandbox.plan import SandboxPlan
+from stockade.sandbox.supervise import Sandbox, WorkerExit
+from stockade.vocabulary import Phase
+
+if TYPE_CHECKING:
+    from stockade.run.report import ReportFile
+
+# How long records that are queued may take to become durable before the run ends without them.
+FIRST_RECORD_TIMEOUT_S = 10.0
+HEARTBEAT_S = 30.0
+
+
+def run_session(options: RunOptions) -> int:
+    """Run the command of `options` contained, and return the exit code for the shell.
+
+    Raises:
+        StockadeError: A failure of ours; the command did not start, or was killed.
+    """
+    from stockade.run.prepare import load_run_policy, plan_run
+
+    policy = load_run_policy(options)
+    plan = plan_run(options, policy)
+    if options.is_dry_run:
+        print("\n".join(plan.describe()))
+        return 0
+    return Session(options, policy, plan).run()
+
+
+class Session:
+    """The state of one run."""
+
+    def __init__(self, options: RunOptions, policy: Policy, plan: SandboxPlan) -> None:
+        self.options = options
+        self.policy = policy
+        self.phase = options.phase
+        self.plan = plan
+        self.reactor = Reactor()
+        self.run_id = new_run_id(_utc_now(), os.urandom(4))
+        self.shelf = options.ledger if options.ledger is not None else default_shelf()
+        self._failure: StockadeError | None = None
+        self._exit: WorkerExit | None = None
+        self._faults = 0
+
+    def run(self) -> int:
+        report = self._open_report()
+        self.ledger = Ledger.open(
+            self.shelf, self.run_id, wake=self.reactor.call_threadsafe, on_failure=self._ledger_failed
+        )
+        self.journal = Journal(self.ledger, self.policy.digest)
+        self.sandbox = Sandbox(self.plan, self.reactor)
+        try:
+            self._start()
+            self.reactor.run()
+        except StockadeError as error:
+            self._fail(error)
+        finally:
+            self.sandbox.kill()
+        return self._finish(report)
+
+    # --- starting --------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        sockets = self.sandbox.build()
+        self.room = self._open_room(
+            Listeners(sockets.tcp4, sockets.tcp6, sockets.udp4, sockets.udp6, sockets.nflog)
+        )
+        self.control = ControlSocket(self)
+        self._record_opening()
+        self.sandbox.go(self._worker_ended)
+        self.reactor.call_later(HEARTBEAT_S, self._heartbeat)
+
+    def _open_room(self, listeners: Listeners) -> Room:
+        limits = self.policy.limits
+        room_limits = RoomLimits(upload_bytes=limits.upload_bytes)
+        if limits.connections is not None:
+            room_limits = RoomLimits(connections=limits.connections, upload_bytes=limits.upload_bytes)
+        room = Room(
+            self.reactor,
+            listeners,
+            self._engine(),
+            self.journal,
+            Resolver(self.reactor, self.options.resolve),
+            lambda seq: decision_id(self.run_id, seq),
+            limits=room_limits,
+            on_fault=self._fault,
+        )
+        room.open()
+        return room
+
+    def _engine(self) -> Engine:
+        from stockade.run.own_addresses import probe_own_addresses
+
+        return Engine(self.policy, self.phase, self.options.identity, probe_own_addresses())
+
+    def _record_opening(self) -> None:
+        """Write the first record and wait for it: before it is durable the worker does not start."""
+        durable: list[int] = []
+        fields = opening_fields(self)
+        self.ledger.append("run.opened", fields, durable.append)
+        deadline = self.reactor.now() + FIRST_RECORD_TIMEOUT_S
+        while not durable and self._failure is None:
+            self.reactor.turn(0.5)
+            if self.reactor.now() > deadline:
+                raise ContainmentError("ledger-stalled", "the first record did not become durable")
+        if self._failure is not None:
+            raise self._failure
+
+    # --- while it runs -----------------------------------------------------------------------
+
+    def replace_policy(self, policy: Policy, changed_by: str) -> None:
+        """Put another policy in force: on record first, then for new attempts and open connections."""
+        old, self.policy = self.policy, policy
+        fields = {"from": old.digest, "to": policy.digest, "source": policy.source, "by": changed_by}
+        self.ledger.append("policy.changed", fields, lambda _seq: self._put_in_force())
+
+    def change_phase(self, phase: Phase, changed_by: str, *, is_reopening: bool = False) -> None:
+        """Move to another phase, likewise recorded first."""
+        old, self.phase = self.phase, phase
+        fields = {"from": str(old), "to": str(phase), "by": changed_by, "reopened": is_reopening}
+        self.ledger.append("phase.changed", fields, lambda _seq: self._put_in_force())
+
+    def _put_in_force(self) -> None:
+        self.room.replace_engine(self._engine(), self.policy.digest)
+
+    def _heartbeat(self) -> None:
+        if self._exit is None and self._failure is None:
+            self.ledger.heartbeat(attempts=self.journal.attempts.total())
+            self.reactor.call_later(HEARTBEAT_S, self._heartbeat)
+
+    def _worker_ended(self, ended: WorkerExit) -> None:
+        self._exit = ended
+        self.reactor.stop()
+
+    def _ledger_failed(self, error: Exception) -> None:
+        """What cannot be recorded does not happen: the run ends."""
+        failure = (
+            error
+            if isinstance(error, StockadeError)
+            else ContainmentError("ledger-failed", f"the ledger cannot be written: {error}")
+        )
+        self._fail(failure)
+        self.sandbox.kill()
+        self.reactor.stop()
+
+    def _fault(self, error: Exception) -> None:
+        """An exception escaped one connection, which is closed: a fault of ours, said once."""
+        self._faults += 1
+        if self._faults == 1:
+            print(
+                f"stockade: internal: {type(error).__name__}: {error} (one connection was closed)",
+                file=sys.stderr,
+            )
+            if os.environ.get("STOCKADE_DEBUG"):
+                import traceback
+
+                traceback.print_exception(error)
+
+    def _fail(self, failure: StockadeError) -> None:
+        if self._failure is None:
+            self._failure = failure
+
+    # --- ending ------------------------------------------------------------------------------
+
+    def _finish(self, report: ReportFile | None) -> int:
+        from stockade.run.report import closing_fields, print_summary
+
+        counts = self.room.close() if hasattr(self, "room") else None
+        completeness = self._weigh(counts)
+        if hasattr(self, "control"):
+            self.control.close()
+        closing = closing_fields(self, self._exit, self._failure, completeness)
+        if hasattr(self, "room") and not self.ledger.failed:
+            self.ledger.append("run.closed", closing)
+        self.ledger.close()
+        self.sandbox.close()
+        if report is not None:
+            report.write(self, closing)
+        if self._failure is not None:
+            raise self._failure
+        assert self._exit is not None
+        if not self.options.is_quiet:
+            print_summary(self, self._exit, completeness)
+        return self._exit.shell_code
+
+    def _weigh(self, counts: RoomCounts | None) -> Completeness | None:
+        if counts is None:
+            return None
+        try:
+            return weigh(counts, self.sandbox.read_counters())
+        except StockadeError as error:
+            return Completeness(is_exact=False, missing=None, detail=str(error))
+
+    def _open_report(self) -> ReportFile | None:
+        if self.options.report is None:
+            return None
+        from stockade.run.report import ReportFile
+
+        return ReportFile(self.options.report)
+
+
+def _utc_now() -> str:
+    import time
+
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
