@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from stockade.errors import UserError
-from stockade.ledger.record import ATTEMPT, KINDS, VERDICTS, clean_text
+from stockade.ledger.record import ATTEMPT, HEARTBEAT, KINDS, OUTCOME, VERDICTS, clean_text
 from stockade.ledger.shelf import Record, RunReader, RunState, ShelfFollower, find_run, list_resting_runs
 
 POLL_S = 0.2
@@ -37,7 +37,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--run", metavar="ID", help="only this run: its name, the end of its name, or `last`")
     parser.add_argument("-f", "--follow", action="store_true", help="go on with what happens, until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="one object per line, all records, all fields")
-    parser.add_argument("--why", action="store_true", help="add the sentence that explains each decision")
+    parser.add_argument(
+        "--why", action="store_true", help="add to the table what explains each decision and what came of it"
+    )
     parser.add_argument("--verdict", choices=sorted(VERDICTS), action="append", help="only these decisions")
     parser.add_argument("--kind", choices=sorted(KINDS), action="append", help="only records of these kinds")
     parser.add_argument("--host", metavar="NAME", help="only this name or address; `*.name` for all below it")
@@ -66,16 +68,19 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> None:
     shelf = _shelf_of(args)
     wanted = build_filter(args, time.time())
-    printer = JsonPrinter() if args.json else TablePrinter(sys.stdout.isatty(), args.why)
+    printer = JsonPrinter() if args.json else TablePrinter(sys.stdout.isatty(), args)
     if args.follow:
         _follow(_follower(shelf, args), wanted, printer)
     elif args.ledger is None and not shelf.exists():
         _note(f"nothing was recorded yet in {shelf}")
+    elif not shelf.exists():
+        raise UserError("ledger-unreadable", f"there is no shelf {shelf}")
     else:
         follower = ShelfFollower(shelf, find_run(shelf, args.run) if args.run else None)
         _print_new(follower, wanted, printer)
         for reader in follower.readers():
             _say_how_it_ends(reader)
+        _raise_damage(follower)
 
 
 def _shelf_of(args: argparse.Namespace) -> Path:
@@ -101,6 +106,7 @@ def _follow(follower: ShelfFollower, wanted: Filter, printer: JsonPrinter | Tabl
         while True:
             _print_new(follower, wanted, printer)
             sys.stdout.flush()
+            _raise_damage(follower)
             time.sleep(POLL_S)
     except KeyboardInterrupt:
         pass  # the way to end it
@@ -110,6 +116,13 @@ def _print_new(follower: ShelfFollower, wanted: Filter, printer: JsonPrinter | T
     for reader, record in follower.read():
         if wanted(record):
             printer.show(reader.run, record)
+
+
+def _raise_damage(follower: ShelfFollower) -> None:
+    for damage in follower.damages[1:]:
+        _note(str(damage))
+    if follower.damages:
+        raise follower.damages[0]
 
 
 def _say_how_it_ends(reader: RunReader) -> None:
@@ -151,7 +164,7 @@ def build_filter(args: argparse.Namespace, now: float) -> Filter:
         tests.append(_host_filter(args.host.lower().rstrip(".")))
     if args.id:
         tests.append(lambda r: r.get("id") == args.id)
-    if args.since:
+    if args.since is not None:
         since = parse_since(args.since, now)
         tests.append(lambda r: str(r.get("time", "")) >= since)
     return lambda record: all(test(record) for test in tests)
@@ -216,23 +229,23 @@ class TablePrinter:
     a ledger may come from somebody else's machine.
     """
 
-    def __init__(self, is_terminal: bool, with_why: bool) -> None:
+    def __init__(self, is_terminal: bool, args: argparse.Namespace) -> None:
         self._colored = is_terminal and "NO_COLOR" not in os.environ
         self._width = shutil.get_terminal_size().columns if is_terminal else 0
-        self._with_why = with_why
+        self._with_why: bool = args.why
+        self._left_out = () if args.why or args.kind else (OUTCOME, HEARTBEAT)
         self._run = ""
 
     def show(self, run: str, record: Record) -> None:
+        if record["kind"] in self._left_out:
+            return
         if run != self._run:
             self._start_run(run, record)
         if record["kind"] == ATTEMPT:
             self._attempt(record)
-        elif record["kind"] not in ("outcome", "heartbeat"):
-            self._print(f"{_clock(record)}  {record['kind']}  {_summary(record)}", _DIM)
-        elif record["kind"] == "outcome":
-            self._print(f"{_clock(record)}  {'':10}  ↳ of {record.get('of')}: {_summary(record)}", _DIM)
         else:
-            self._print(f"{_clock(record)}  {record['kind']}", _DIM)
+            what = f"↳ of {record.get('of')}:" if record["kind"] == OUTCOME else record["kind"]
+            self._print(f"{_clock(record)}  {what}  {_summary(record)}", _DIM)
 
     def _start_run(self, run: str, record: Record) -> None:
         self._run = run

@@ -131,7 +131,7 @@ def _escape(match: re.Match[str]) -> str:
 # bounded or possessive: a worker chooses the text, and an unbounded one could cost quadratic time.
 _NAMED = r"(?<![\w-])([\w-]{2,80}+)(\s{0,8}[=:]\s{0,8})(?!\[redacted )(?=\S)"
 _VALUE = r"[^\s&;,'\"]+"
-_HEADERS = frozenset(("authorization", "proxyauthorization", "cookie", "setcookie", "cookie2", "setcookie2"))
+_HEADERS = ("authorization", "cookie", "cookie2")
 _SECRET_NAMES = frozenset(("auth", "bearer", "jwt", "otp", "pass", "pwd", "sig"))
 _SECRET_PARTS = (
     *("password", "passwd", "passphrase", "secret", "token", "credential", "signature"),
@@ -260,12 +260,12 @@ def _takes_secret(option: str, short: tuple[str, ...]) -> bool:
 
 
 def _is_header(name: str) -> bool:
-    return name.replace("-", "").lower() in _HEADERS
+    return name.replace("-", "").lower().endswith(_HEADERS)
 
 
 def _is_secret_name(name: str) -> bool:
     bare = name.replace("-", "").replace("_", "").lower()
-    return bare in _HEADERS or bare in _SECRET_NAMES or any(part in bare for part in _SECRET_PARTS)
+    return bare.endswith(_HEADERS) or bare in _SECRET_NAMES or any(part in bare for part in _SECRET_PARTS)
 
 
 # --- one line ----------------------------------------------------------------------------

@@ -118,13 +118,7 @@ def list_runs(shelf: Path) -> list[str]:
     Raises:
         UserError: The shelf is not there or may not be read.
     """
-    try:
-        names = _names(shelf)
-    except FileNotFoundError as error:
-        raise UserError("ledger-unreadable", f"there is no shelf {shelf}") from error
-    except OSError as error:
-        raise UserError("ledger-unreadable", f"cannot read the shelf {shelf}: {error.strerror}") from error
-    return _in_order(shelf, names)
+    return _in_order(shelf, _names(shelf))
 
 
 def list_resting_runs(shelf: Path) -> list[str]:
@@ -133,7 +127,10 @@ def list_resting_runs(shelf: Path) -> list[str]:
 
 
 def _names(shelf: Path) -> list[str]:
-    return [entry.name for entry in os.scandir(shelf) if is_run_id(entry.name)]
+    try:
+        return [entry.name for entry in os.scandir(shelf) if is_run_id(entry.name)]
+    except OSError as error:
+        raise UserError("ledger-unreadable", f"cannot read the shelf {shelf}: {error.strerror}") from error
 
 
 def _in_order(shelf: Path, names: list[str]) -> list[str]:
@@ -193,15 +190,27 @@ class ShelfFollower:
         self._only = run
         self._passed_over = set(passed_over)
         self._readers: dict[str, RunReader] = {}
+        self._given_up: set[RunReader] = set()
+        self.damages: list[IntegrityError] = []
 
     def read(self) -> Iterator[tuple[RunReader, Record]]:
-        """Give what was written since the last call: runs in order, records in order within each."""
+        """Give what was written since the last call: runs in order, records in order within each.
+
+        A damaged run does not hide the others: its whole records come, the error goes to `damages`.
+        """
         for run in self._new_runs():
             self._readers[run] = RunReader(self._shelf / run)
         for reader in self._readers.values():
-            if not reader.closed:
-                for record in reader.read():
-                    yield reader, record
+            if not reader.closed and reader not in self._given_up:
+                yield from self._records_of(reader)
+
+    def _records_of(self, reader: RunReader) -> Iterator[tuple[RunReader, Record]]:
+        try:
+            for record in reader.read():
+                yield reader, record
+        except IntegrityError as error:
+            self.damages.append(error)
+            self._given_up.add(reader)
 
     def readers(self) -> list[RunReader]:
         """The runs that were met so far, oldest first."""
@@ -211,10 +220,7 @@ class ShelfFollower:
         if self._only is not None:
             return [] if self._readers else [self._only]
         known = self._passed_over.union(self._readers)
-        try:
-            names = _names(self._shelf)
-        except FileNotFoundError:
-            return []
+        names = _names(self._shelf) if self._shelf.exists() else []
         return _in_order(self._shelf, [name for name in names if name not in known])
 
 
