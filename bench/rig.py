@@ -80,14 +80,19 @@ class Client:
 
     def last_words(self) -> str:
         """Return the last line of its standard error."""
-        lines = self.log.read_text(errors="replace").strip().splitlines()
-        return lines[-1][:200] if lines else "it ended without a word"
+        return last_line(self.log)
 
     def close(self) -> None:
         """End it: end of input first, then by signal."""
         assert self.process.stdin
         self.process.stdin.close()
         stop(self.process)
+
+
+def last_line(log: Path) -> str:
+    """Return the last line of a log."""
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1][:200] if lines else "it ended without a word"
 
 
 def stop(process: subprocess.Popen[bytes], patience_s: float = 3.0) -> None:

@@ -20,7 +20,7 @@ BARE = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--pro
 def contestants(folder: Path) -> dict[str, tuple[str | None, list[str], dict[str, str]]]:
     """Return row -> (peer, command, environment)."""
     codex, state = codex_environment(), {"XDG_STATE_HOME": str(folder)}
-    shim = [peers.node(), str(peers.CODEX_SHIM), *codex_command()[1:], TRUE]
+    shim = [peers.which("node") or peers.node(), str(peers.CODEX_SHIM), *codex_command()[1:], TRUE]
     sandlock = [str(peers.SANDLOCK), str(folder / "sandlock_run.py"), "/work", TRUE]
     return {
         "true, no sandbox": (None, [TRUE], {}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,6 +81,19 @@ def stockade_room_proxy(folder: Path) -> Iterator[Client]:
     yield Client(command, folder / "stockade.log")
 
 
+def stockade_proxy(folder: Path) -> Iterator[Client]:
+    """The same gateway on an ordinary socket, without a room."""
+    (folder / "policy.yaml").write_text(POLICY)
+    script = [
+        sys.executable,
+        str(HERE / "plain_gateway.py"),
+        str(folder / "policy.yaml"),
+        str(folder / "ledger"),
+    ]
+    with daemon(script, folder, "198.18.0.1"):
+        yield run_client(folder, "http://198.18.0.1:3128", "app.test")
+
+
 def codex_command() -> list[str]:
     """Return `codex sandbox` up to the command."""
     return [str(peers.CODEX), "sandbox", "-P", "bench", "--"]
@@ -152,15 +166,25 @@ def plain_proxy(command: list[str]) -> Callable[[Path], Iterator[Client]]:
 
     def start(folder: Path) -> Iterator[Client]:
         words = [word.format(folder=folder) for word in command]
-        process = subprocess.Popen(words, stderr=(folder / "proxy.log").open("w"), stdout=subprocess.DEVNULL)
-        try:
-            rig.wait_for_port(3128)
+        with daemon(words, folder, "127.0.0.1"):
             yield run_client(folder, "http://127.0.0.1:3128")
-        finally:
-            process.terminate()
-            rig.stop(process)
 
     return start
+
+
+@contextmanager
+def daemon(command: list[str], folder: Path, address: str) -> Iterator[None]:
+    """Run a proxy until the block ends; it listens on port 3128 of `address`."""
+    log = folder / "proxy.log"
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log.open("w"))
+    try:
+        rig.wait_for_port(3128, address)
+        yield
+    except Failed as problem:
+        raise Failed(f"{problem}; {rig.last_line(log)}") from problem
+    finally:
+        process.terminate()
+        rig.stop(process)
 
 
 TINYPROXY = ["tinyproxy", "-d", "-c", "{folder}/tinyproxy.conf"]
@@ -173,6 +197,7 @@ SUBJECTS = (
     Subject("codex, through its bridge", "codex", "inside", codex_inside),
     Subject("srt, through socat", "srt", "inside", srt_inside, is_cpu_whole=False),
     Subject("sandlock, supervised connect", "sandlock", "inside", sandlock_inside),
+    Subject("stockade, its proxy entry", "stockade", "proxy", stockade_proxy),
     Subject("codex, host side", "codex", "proxy", codex_proxy),
     Subject("srt, host side", "srt", "proxy", srt_proxy),
     Subject("tinyproxy", "tinyproxy", "proxy", plain_proxy(TINYPROXY)),
