@@ -23,7 +23,8 @@ ATTEMPT: dict[str, Any] = {
     "method": "GET", "path": "/admin", "why": "10.0.0.5 is private; add an internal: entry to open it",
 }  # fmt: skip
 REQUIRED = """
-    seq time kind verdict risk control reason rule class phase identity entry name address port method path why
+    seq time kind verdict risk control reason rule class
+    phase identity entry name address port method path why
 """
 
 
