@@ -46,7 +46,8 @@ def test_loopback_alone_is_a_seal_and_unknown_links_are_not() -> None:
     ask = "from stockade.prove.sealed import sealed_proof; print(sealed_proof().device)"
     alone = subprocess.run(["unshare", "-Urn", sys.executable, "-c", ask], capture_output=True, text=True)
     assert alone.stdout.strip() == "None"
-    script = f"ip link add x type veth peer name y && ip link set x up && ip link set y up && {sys.executable} -c '{ask}'"
+    links = "ip link add x type veth peer name y && ip link set x up && ip link set y up"
+    script = f"{links} && {sys.executable} -c '{ask}'"
     dangling = subprocess.run(["unshare", "-Urn", "sh", "-c", script], capture_output=True, text=True)
     assert dangling.returncode != 0
     assert "not sealed" in dangling.stderr
