@@ -103,6 +103,15 @@ def test_flip_test_alternates_between_public_and_metadata(world: World) -> None:
     assert answers == ["93.184.216.34", "169.254.169.254"] * 2
 
 
+@pytest.mark.parametrize("address", ["93.184.216.77", "2606:2800:220:1::77"])
+def test_swallowed_address_is_silent_until_reset(world: World, address: str) -> None:
+    world.swallow(address)
+    with pytest.raises(TimeoutError):
+        socket.create_connection((address, 80), 0.2)
+    world.reset()
+    socket.create_connection((address, 80), 1).close()
+
+
 def test_zone_is_replaced_over_the_control_socket(world: World) -> None:
     world.set_dns({"new.test": {"a": ["93.184.216.99"]}, "app.test": None})
     assert socket.gethostbyname("new.test") == "93.184.216.99"

@@ -18,6 +18,7 @@ import os
 import socket
 import ssl
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -74,7 +75,7 @@ class World:
         self.site = Site(folder)
         self._folder = folder
         self._device = device
-        self._current = threading.local()
+        self._swallowed: list[str] = []
 
     def start(self) -> None:
         self.authority.create()
@@ -185,13 +186,23 @@ class World:
                 return self.zone.questions
             case "set_dns":
                 self.zone.set(order["entries"])
+            case "swallow":
+                self._swallow(order["addresses"])
             case "reset":
                 self._settle()
+                self._swallow([])
                 self.log.reset()
                 self.zone.reset()
             case "links":
                 return [link.to_json() for link in probe_links()]
         return True
+
+    def _swallow(self, addresses: list[str]) -> None:
+        """From now on drop all packets to these addresses, and to no others, without a word."""
+        for change, chosen in (("del", self._swallowed), ("add", addresses)):
+            for address in chosen:
+                subprocess.run(["ip", "route", change, "blackhole", address], capture_output=True, check=True)
+        self._swallowed = addresses
 
     def _settle(self) -> None:
         """Wait until nothing new has been noted for a moment, at most one second.

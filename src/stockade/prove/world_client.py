@@ -35,7 +35,7 @@ class World:
         return matching if wanted else [one for one in matching if not _is_name_question(one)]
 
     def packets(self, **wanted: Any) -> list[dict[str, Any]]:
-        """TCP SYNs and all packets of other protocols that crossed the link, questions to the name server excepted.
+        """TCP SYNs and all other packets that crossed the link, except questions to the name server.
 
         Fields: protocol address port bytes. Sees ports on which nobody listens.
         """
@@ -55,6 +55,10 @@ class World:
     def set_dns(self, entries: dict[str, Entry | None]) -> None:
         """Say what names answer; see `world_dns.Entry`."""
         ask(self._control, {"do": "set_dns", "entries": entries})
+
+    def swallow(self, *addresses: str) -> None:
+        """Drop packets to these addresses (and no others) silently, until the next reset."""
+        ask(self._control, {"do": "swallow", "addresses": list(addresses)})
 
 
 def _is_name_question(one: dict[str, Any]) -> bool:
