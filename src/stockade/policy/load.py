@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from stockade.net.host import escape_text
 from stockade.policy.canonical import digest_policy
 from stockade.policy.model import DEFAULT_HOLD_S, ExecPolicy, FilesPolicy, Finding, Limits, Policy
 from stockade.policy.parse import Parts, Reader
@@ -34,8 +35,13 @@ def load_policy(path: Path) -> Policy:
     Raises:
         PolicyError: with every problem of the files, each with file, line and code.
     """
-    text = _read_text(path, path.name, None)
-    return _Loader(path.name, path.resolve().parent, path.resolve()).load(text)
+    name = (
+        escape_text(path.name.encode("utf-8", "backslashreplace"))
+        if not path.name.isprintable()
+        else path.name
+    )
+    text = _read_text(path, name, None)
+    return _Loader(name, path.parent.resolve(), path.resolve()).load(text)
 
 
 def load_policy_text(text: str | bytes, source: str = "policy") -> Policy:
@@ -55,6 +61,11 @@ def load_preset(name: str) -> Policy:
 def list_presets() -> list[str]:
     """Names of the presets that ship with the package."""
     return sorted(str(path.relative_to(PRESETS).with_suffix("")) for path in PRESETS.rglob("*.yaml"))
+
+
+def read_preset(name: str) -> str:
+    """The text of a preset; the name must be one of `list_presets`."""
+    return (PRESETS / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 class _File(Struct, frozen=True):
@@ -141,8 +152,7 @@ def _open_preset(name: str, origin: str) -> _File:
         listed = "`stockade policy presets` lists them; the name of a file ends in .yaml"
         better = f"the nearest is {nearest(name, presets)}; {listed}" if presets else listed
         raise refuse_at(origin, "include-unknown", f"no preset is called {shown(name)}", better)
-    text = (PRESETS / f"{name}.yaml").read_text(encoding="utf-8")
-    return _File(f"preset:{name}", f"preset:{name}", text)
+    return _File(f"preset:{name}", f"preset:{name}", read_preset(name))
 
 
 def _read_text(path: Path, name: str, origin: str | None) -> str:
@@ -164,26 +174,26 @@ def _read_text(path: Path, name: str, origin: str | None) -> str:
         raise refuse_at(
             place, "file-unreadable", f"{path} cannot be opened ({_errno_text(error)})"
         ) from error
-    with open(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            raise refuse_at(
-                place,
-                "file-not-regular",
-                f"{path} is not a regular file",
-                "give a file, not a folder or pipe",
-            )
-        if origin and os.readlink(f"/proc/self/fd/{descriptor}") != str(path):
-            raise refuse_at(place, "include-outside", f"{path} changed while it was opened")
-        if about.st_size > MAX_FILE_BYTES:
-            raise refuse_at(place, "file-too-large", f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB")
-        try:
-            data = file.read(MAX_FILE_BYTES + 1)
-        except OSError as error:
-            raise refuse_at(
-                place, "file-unreadable", f"{path} cannot be read ({_errno_text(error)})"
-            ) from error
-    return _decode(data, name)
+    try:
+        return _decode(_read_descriptor(descriptor, path, place, is_include=origin is not None), name)
+    finally:
+        os.close(descriptor)
+
+
+def _read_descriptor(descriptor: int, path: Path, place: str, *, is_include: bool) -> bytes:
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode):
+        better = "give a file, not a folder or pipe"
+        raise refuse_at(place, "file-not-regular", f"{path} is not a regular file", better)
+    if is_include and os.readlink(f"/proc/self/fd/{descriptor}") != str(path):
+        raise refuse_at(place, "include-outside", f"{path} changed while it was opened")
+    if about.st_size > MAX_FILE_BYTES:
+        raise refuse_at(place, "file-too-large", f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB")
+    try:
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise refuse_at(place, "file-unreadable", f"{path} cannot be read ({_errno_text(error)})") from error
 
 
 def _errno_text(error: Exception) -> str:

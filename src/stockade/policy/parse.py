@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import Enum
-from ipaddress import ip_network
+from ipaddress import ip_interface, ip_network
 from typing import Any
 
 from msgspec import Struct
@@ -543,13 +543,10 @@ def _parse_network(text: str) -> IPNetwork:
         raise Rejected(
             "network-unclear", f"{shown(text)} is not a network", "write it as 10.20.0.0/24"
         ) from None
-    if "/" in text and str(network.network_address) != str(text.partition("/")[0]).lower():
+    if ip_interface(text).ip != network.network_address:
         exact = f"{text.partition('/')[0]}/{network.max_prefixlen}"
-        raise Rejected(
-            "network-unclear",
-            f"{shown(text)} has bits set outside the mask",
-            f"write {network}, or {exact} for one address",
-        )
+        better = f"write {network}, or {exact} for one address"
+        raise Rejected("network-unclear", f"{shown(text)} has bits set outside the mask", better)
     _refuse_fixed(network)
     return network
 
