@@ -70,7 +70,7 @@ def has(need: str) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     for line in (
-        "needs(*names): what the machine must be able to do; declared in STOCKADE_EXPECT, a missing one fails",
+        "needs(*names): what the machine must be able to do; if STOCKADE_EXPECT declares it, it must",
         "kernel: makes real namespaces, mounts or filters",
         "clients: runs a real client program",
         "slow: takes more than a second",
@@ -155,42 +155,85 @@ def policy_file(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-@pytest.fixture
-def stockade(tmp_path: Path, workspace: Path, policy_file: Callable[[str], Path]) -> Callable[..., Run]:
-    """Run a command contained: `stockade(["curl", …], policy="rules: …", extra=["--phase", "work"])`."""
-    counter = iter(range(1000))
+class Stockade:
+    """Runs commands contained: ``stockade(["curl", …], "rules: …", extra=["--phase", "work"])``."""
 
-    def run(
+    def __init__(self, folder: Path, workspace: Path, write_policy: Callable[[str], Path]) -> None:
+        self._folder = folder
+        self._workspace = workspace
+        self._write_policy = write_policy
+        self._count = 0
+
+    def __call__(
+        self,
         command: list[str],
         policy: str | None = None,
         *,
         extra: list[str] | None = None,
+        prefix: list[str] | None = None,
         stdin: bytes = b"",
         timeout_s: float = 18,
     ) -> Run:
-        number = next(counter)
-        ledger, report = tmp_path / f"ledger{number}", tmp_path / f"report{number}.json"
-        chosen = [] if policy is None else ["-p", str(policy_file(policy))]
-        done = subprocess.run(
-            [COMMAND, "run", *chosen, "--ledger", str(ledger), "--report", str(report), *(extra or []), "--", *command],
-            input=stdin, capture_output=True, cwd=workspace, timeout=timeout_s,
-        )  # fmt: skip
-        return Run(
-            code=done.returncode,
-            out=done.stdout.decode(errors="replace"),
-            err=done.stderr.decode(errors="replace"),
-            records=read_ledger(ledger),
-            report=json.loads(report.read_text()) if report.exists() and report.stat().st_size else {},
+        worker = self.start(command, policy, extra=extra, prefix=prefix)
+        try:
+            out, err = worker.communicate(stdin, timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            out, err = worker.communicate()
+            pytest.fail(f"still running after {timeout_s} s\n{out!r}\n{err!r}", pytrace=False)
+        return self.finish(worker, out, err)
+
+    def start(
+        self,
+        command: list[str],
+        policy: str | None = None,
+        *,
+        extra: list[str] | None = None,
+        prefix: list[str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start and do not wait; `finish` reads what it left. `prefix` goes before `stockade` itself."""
+        self._count += 1
+        chosen = [] if policy is None else ["-p", str(self._write_policy(policy))]
+        kept = ["--ledger", str(self.ledger), "--report", str(self._report)]
+        return subprocess.Popen(
+            [*(prefix or []), COMMAND, "run", *chosen, *kept, *(extra or []), "--", *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self._workspace,
         )
 
-    return run
+    def finish(self, worker: subprocess.Popen[bytes], out: bytes, err: bytes) -> Run:
+        report = self._report.read_text() if self._report.exists() else ""
+        return Run(
+            code=worker.returncode,
+            out=out.decode(errors="replace"),
+            err=err.decode(errors="replace"),
+            records=self.read_ledger(self.ledger),
+            report=json.loads(report or "{}"),
+        )
+
+    @staticmethod
+    def read_ledger(shelf: Path) -> list[dict[str, Any]]:
+        """All records of a shelf, the way a user gets them."""
+        if not shelf.exists():
+            return []
+        done = subprocess.run(
+            [COMMAND, "log", "--ledger", str(shelf), "--json"], capture_output=True, timeout=15
+        )
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    @property
+    def ledger(self) -> Path:
+        """The shelf of the run that was started last."""
+        return self._folder / f"ledger{self._count}"
+
+    @property
+    def _report(self) -> Path:
+        return self._folder / f"report{self._count}.json"
 
 
-def read_ledger(folder: Path) -> list[dict[str, Any]]:
-    """All records of a shelf, the way a user gets them."""
-    if not folder.exists():
-        return []
-    done = subprocess.run(
-        [COMMAND, "log", "--ledger", str(folder), "--json"], capture_output=True, timeout=15
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+@pytest.fixture
+def stockade(tmp_path: Path, workspace: Path, policy_file: Callable[[str], Path]) -> Stockade:
+    """`stockade run` as a person would call it, with its ledger and report read back."""
+    return Stockade(tmp_path, workspace, policy_file)

@@ -249,12 +249,22 @@ def sleep(step):
     time.sleep(step["seconds"])
 
 
-STEPS = {
-    function.__name__: function
-    for function in (
-        talk, udp, dns, resolve, unix, icmp, open_socket, send_raw, self_connect, own_listener, bind, many, sleep
-    )
-}  # fmt: skip
+STEPS = (
+    talk,
+    udp,
+    dns,
+    resolve,
+    unix,
+    icmp,
+    open_socket,
+    send_raw,
+    self_connect,
+    own_listener,
+    bind,
+    many,
+    sleep,
+)
+BY_NAME = {function.__name__: function for function in STEPS}
 
 
 def main():
@@ -263,7 +273,7 @@ def main():
         step["answers"] = answers = {"do": step["do"]}
         started = time.monotonic()
         try:
-            STEPS[step["do"]](step)
+            BY_NAME[step["do"]](step)
         except (OSError, ssl.SSLError, ValueError, UnicodeError) as problem:
             answers["error"] = type(problem).__name__
             answers["detail"] = str(problem)
