@@ -108,9 +108,8 @@ def _parse_dns(_kind: str, rest: list[str]) -> Attempt:
     if not 1 <= len(rest) <= 2:
         raise _refuse("dns takes a name and, if it is not A, a type")
     query_type = rest[1].upper() if len(rest) == 2 else "A"
-    return Attempt(
-        entry=Entry.DNS, protocol=Protocol.DNS, host=parse_host(rest[0], is_bracketed=False), port=53, query_type=query_type
-    )
+    host = parse_host(rest[0], is_bracketed=False)
+    return Attempt(entry=Entry.DNS, protocol=Protocol.DNS, host=host, port=53, query_type=query_type)
 
 
 def _parse_exec(_kind: str, rest: list[str]) -> Attempt:

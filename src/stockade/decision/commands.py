@@ -7,23 +7,27 @@ never permit anything; they only name a denial that would have left the sandbox.
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
+from itertools import pairwise
 
 from msgspec import Struct
 
-from stockade.net.address import AddressClass, judge_address
+from stockade.decision.labels import place_of_address
+from stockade.net.address import judge_address
+from stockade.net.host import Host, parse_host
 from stockade.policy.model import ExecPolicy
 from stockade.vocabulary import Control, PlaceClass, Reason, Risk, Word
 
 # Where a bare name in `exec:` is looked for (the fixed PATH of the worker's view).
 PROGRAM_FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
-_HOST_NAMESPACE = re.compile(r"--(?:net|network|pid|ipc|uts|userns|cgroupns)=host|--privileged")
-_SANDBOX_OFF = re.compile(
-    r"--(?:no|disable|without|skip|bypass)-(?:\w+-)*sandbox\b|--(?:\w+-)*bypass-(?:\w+-)*sandbox\b"
+_LEAVES = re.compile(
+    r"--(?:net|network|pid|ipc|uts|userns|cgroupns)=host|--privileged"
+    r"|--(?:no|disable|without|skip|bypass)-(?:\w+-)*sandbox\b|--(?:\w+-)*bypass-(?:\w+-)*sandbox\b"
     r"|--dangerously-[\w-]+|--sandbox=(?:off|none|no|false|danger[\w-]*)|--yolo"
 )
-_SPLIT_FLAGS = frozenset({"--net", "--network", "--pid", "--ipc", "--uts", "--userns", "--cgroupns", "--sandbox"})
+_SPLIT_FLAGS = frozenset(
+    {"--net", "--network", "--pid", "--ipc", "--uts", "--userns", "--cgroupns", "--sandbox"}
+)
 
 
 class SocketKind(Word):
@@ -36,9 +40,9 @@ class SocketCall(Struct, frozen=True):
     """How a socket attempt is called; all of them are refused."""
 
     reason: Reason
-    risk: Risk
     control: Control
-    place: PlaceClass
+    risk: Risk = Risk.BOUNDARY_TAMPERING
+    place: PlaceClass = PlaceClass.LOCAL
 
 
 def is_listed_program(policy: ExecPolicy | None, program: str) -> bool:
@@ -64,9 +68,9 @@ def _is_in_program_folder(path: str) -> bool:
 
 def leaves_sandbox(argv: tuple[str, ...]) -> bool:
     """True if an option of a command would switch a sandbox off or take a namespace of the host."""
-    options = list(argv[1:])
-    joined = [f"{flag}={value}" for flag, value in zip(options, options[1:], strict=False) if flag in _SPLIT_FLAGS]
-    return any(_HOST_NAMESPACE.match(option) or _SANDBOX_OFF.match(option) for option in options + joined)
+    options = argv[1:]
+    joined = (f"{flag}={value}" for flag, value in pairwise(options) if flag in _SPLIT_FLAGS)
+    return any(_LEAVES.match(option) for option in (*options, *joined))
 
 
 def classify_socket(text: str) -> SocketCall:
@@ -75,24 +79,15 @@ def classify_socket(text: str) -> SocketCall:
     if colon and kind == SocketKind.ICMP.value:
         return _classify_raw(rest)
     if colon and kind == SocketKind.VSOCK.value:
-        return SocketCall(
-            Reason.SOCKET_FAMILY_REFUSED, Risk.BOUNDARY_TAMPERING, Control.NAMESPACE_ISOLATION, PlaceClass.LOCAL
-        )
-    return SocketCall(
-        Reason.CONTROL_SOCKET, Risk.BOUNDARY_TAMPERING, Control.NO_CONTROL_SOCKETS, PlaceClass.LOCAL
-    )
+        return SocketCall(Reason.SOCKET_FAMILY_REFUSED, Control.NAMESPACE_ISOLATION)
+    return SocketCall(Reason.CONTROL_SOCKET, Control.NO_CONTROL_SOCKETS)
 
 
 def _classify_raw(address_text: str) -> SocketCall:
     """A raw socket carries any bytes: exfiltration, unless the address says worse."""
     risk, place = Risk.EXFILTRATION, PlaceClass.UNKNOWN
-    try:
-        facts = judge_address(ip_address(address_text))
-    except ValueError:
-        facts = None
-    if facts is not None and facts.row.risk is not None:
-        risk = facts.row.risk
-        place = PlaceClass.METADATA if risk is Risk.METADATA_CREDENTIALS else PlaceClass.INTERNAL
-        if facts.address_class is AddressClass.MULTICAST:
-            place = PlaceClass.UNKNOWN
-    return SocketCall(Reason.SOCKET_FAMILY_REFUSED, risk, Control.NAMESPACE_ISOLATION, place)
+    host = parse_host(address_text, is_bracketed=False)
+    if isinstance(host, Host) and host.address is not None:
+        facts = judge_address(host.address)
+        risk, place = facts.row.risk or risk, place_of_address(facts)
+    return SocketCall(Reason.SOCKET_FAMILY_REFUSED, Control.NAMESPACE_ISOLATION, risk, place)

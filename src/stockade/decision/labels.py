@@ -11,6 +11,7 @@ from stockade.decision.operation import carries_data, is_plain_read
 from stockade.decision.request import Attempt
 from stockade.decision.standing import Standing
 from stockade.net.address import AddressClass, AddressFacts
+from stockade.net.host import Host
 from stockade.vocabulary import Control, Phase, PlaceClass, Protocol, Reason, Risk
 
 ORDINARY_QUESTIONS = frozenset({"A", "AAAA", "HTTPS", "SVCB"})
@@ -111,7 +112,8 @@ def risk_of_stranger(attempt: Attempt) -> Risk:
 def _risk_of_question(attempt: Attempt) -> Risk:
     if (attempt.query_type or "A") not in ORDINARY_QUESTIONS:
         return Risk.EXFILTRATION
-    name = getattr(attempt.host, "name", None) or getattr(attempt.host, "raw", "")
+    host = attempt.host
+    name = host.name if isinstance(host, Host) else host.raw if host else ""
     longest = max(map(len, name.split(".")))
     return Risk.EXFILTRATION if longest > ORDINARY_LABEL else Risk.BENIGN
 

@@ -52,8 +52,11 @@ class LookalikeIndex:
         """The listed pattern that an unlisted name imitates, as written in the policy, or None."""
         if name in self._roots:
             return f"*.{name}"
-        listed = self._find_inside(name) or self._find_glued(name) or self._find_drawn(name) or self._find_edited(name)
-        return self._texts[listed] if listed else None
+        for find in (self._find_inside, self._find_glued, self._find_drawn, self._find_edited):
+            listed = find(name)
+            if listed is not None:
+                return self._texts[listed]
+        return None
 
     def _find_inside(self, name: str) -> str | None:
         """``docs.python.org.evil.example``: the listed name, with a stranger's behind it."""

@@ -8,11 +8,13 @@ from stockade.decision.catalogue import Catalogue
 from stockade.decision.lookalike import LookalikeIndex
 from stockade.decision.name_index import NameIndex
 from stockade.net.address import IPAddress
-from stockade.net.host import parse_host
+from stockade.net.host import Host, parse_host
 from stockade.policy.fixed import is_metadata_name
 from stockade.policy.match import closes_path
-from stockade.policy.model import CatalogueEntry, PathPattern, Policy, RubricEntry, Rule
+from stockade.policy.model import CatalogueEntry, InternalEntry, PathPattern, Policy, RubricEntry, Rule
 from stockade.vocabulary import Identity, Phase, PlaceClass, Protocol, Reason, Verdict
+
+_OVER_TCP = frozenset({Protocol.TLS, Protocol.HTTP, Protocol.SSH})
 
 
 class Closing(Struct, frozen=True, kw_only=True):
@@ -75,51 +77,44 @@ class RuleBook:
             self._rules.add(rule.host, rule)
         for entry in policy.rubric:
             self._rubric.add(entry.host, entry)
-        self._internal = {name: [e for e in policy.internal if e.host == name] for name in {e.host for e in policy.internal}}
-        self._denied_addresses = {
-            str(rule.host.name): rule for rule in policy.rules if rule.level is Verdict.DENY and _is_address(rule)
-        }
+        self._internal: dict[str, list[InternalEntry]] = {}
+        for opened in policy.internal:
+            self._internal.setdefault(opened.host, []).append(opened)
+        denials = [rule for rule in policy.rules if rule.level is Verdict.DENY]
+        self._denied_addresses = {rule.host.name: rule for rule in denials if _is_address(rule.host.name)}
 
     def stand(self, name: str, port: int, protocol: Protocol, phase: Phase, identity: Identity) -> Standing:
         """Say how a name stands; for a DNS question the port and protocol do not count."""
+        if is_metadata_name(name):
+            return Standing(reason=Reason.METADATA_NAME, place=PlaceClass.METADATA, origin="builtin:metadata")
         rules = self._rules.find(name)
-        in_force = [rule for rule in rules if phase in rule.phases and identity in rule.identities]
         entry = self._catalogue.find(name)
         rubric = self._rubric.find(name)
         place = _place_of(rules, entry, bool(rubric))
-        if is_metadata_name(name):
-            return Standing(
-                reason=Reason.METADATA_NAME, place=PlaceClass.METADATA, entry=entry, origin="builtin:metadata"
-            )
         if identity is not Identity.AGENT or phase is not Phase.SCORING:
             rubric = []
-        for closed in rubric:
-            if not closed.paths:
-                return Standing(
-                    reason=Reason.RUBRIC_IN_SCORING, rules=tuple(rules), place=place, entry=entry, origin=closed.origin
-                )
+        whole = next((closed for closed in rubric if not closed.paths), None)
+        if whole is not None:
+            return Standing(reason=Reason.RUBRIC_IN_SCORING, place=place, entry=entry, origin=whole.origin)
+        in_force = [rule for rule in rules if phase in rule.phases and identity in rule.identities]
         denials = [rule for rule in in_force if rule.level is Verdict.DENY and _covers(rule, port, protocol)]
-        for denial in denials:
-            if not denial.paths and not denial.methods:
-                return Standing(
-                    reason=Reason.LISTED_DENY, rules=(denial,), place=place, entry=entry, origin=denial.origin
-                )
-        closings = tuple(_close_rubric(entry_) for entry_ in rubric) + tuple(_close_denial(rule) for rule in denials)
+        denial = next((rule for rule in denials if not rule.paths and not rule.methods), None)
         reason, deciding = _choose_level(rules, in_force, port, protocol, identity)
+        if denial is not None:
+            reason, deciding = Reason.LISTED_DENY, (denial,)
+        closings = (*map(_close_rubric, rubric), *map(_close_denial, denials))
         if reason is Reason.NOT_LISTED and entry is None and protocol is not Protocol.DNS:
-            return self._stand_unlisted(name, closings)
+            return self._stand_unlisted(name, closings, place)
         origin = deciding[0].origin if deciding else (entry.origin if entry else "builtin:default-deny")
         return Standing(
             reason=reason, rules=deciding, closings=closings, place=place, entry=entry, origin=origin
         )
 
-    def _stand_unlisted(self, name: str, closings: tuple[Closing, ...]) -> Standing:
+    def _stand_unlisted(self, name: str, closings: tuple[Closing, ...], place: PlaceClass) -> Standing:
         imitated = self._find_imitated(name)
-        if imitated is None:
-            return Standing(reason=Reason.NOT_LISTED, closings=closings, origin="builtin:default-deny")
-        return Standing(
-            reason=Reason.LOOKALIKE, closings=closings, imitated=imitated, origin="builtin:lookalike"
-        )
+        reason = Reason.LOOKALIKE if imitated else Reason.NOT_LISTED
+        origin = "builtin:lookalike" if imitated else "builtin:default-deny"
+        return Standing(reason=reason, closings=closings, place=place, imitated=imitated, origin=origin)
 
     def _find_imitated(self, name: str) -> str | None:
         if self._lookalikes is None:  # made at the first unlisted name; many runs have none
@@ -141,20 +136,18 @@ class RuleBook:
 
     def find_protocol(self, name: str, port: int, phase: Phase, identity: Identity) -> Protocol | None:
         """The protocol that the rules for a name and port speak of; those in force come first."""
-        rules = [
-            rule for rule in self._rules.find(name) if rule.protocol is not None and port in rule.ports
-        ]
+        rules = [rule for rule in self._rules.find(name) if rule.protocol is not None and port in rule.ports]
         if not rules:
             return None
         in_force = [rule for rule in rules if phase in rule.phases and identity in rule.identities]
         return min(in_force or rules, key=lambda rule: rule.level).protocol
 
 
-def _is_address(rule: Rule) -> bool:
-    name = rule.host.name
+def _is_address(name: str) -> bool:
     if ":" not in name and not name[-1:].isdigit():
         return False
-    return getattr(parse_host(name, is_bracketed=False), "address", None) is not None
+    host = parse_host(name, is_bracketed=False)
+    return isinstance(host, Host) and host.address is not None
 
 
 def _place_of(rules: list[Rule], entry: CatalogueEntry | None, is_rubric: bool) -> PlaceClass:
@@ -169,10 +162,13 @@ def _place_of(rules: list[Rule], entry: CatalogueEntry | None, is_rubric: bool) 
 def _covers(rule: Rule, port: int, protocol: Protocol) -> bool:
     """Tell whether a rule speaks of a port and protocol, or of the name in a question.
 
-    A denial of some ports or one protocol leaves the name itself answerable.
+    A denial of some ports or one protocol leaves the name itself answerable. A rule for
+    `tcp` carries whatever is spoken over it.
     """
     if protocol is Protocol.DNS:
         return rule.level is not Verdict.DENY or (not rule.ports and rule.protocol is None)
+    if rule.protocol is Protocol.TCP and protocol in _OVER_TCP:
+        return rule.covers(port)
     return rule.covers(port, protocol)
 
 
@@ -186,7 +182,8 @@ def _choose_level(
         return Reason.RULE_PROXIES, proxies
     if opening:
         return Reason.RULE_ALLOWS, tuple(opening)
-    return _explain_closed([rule for rule in rules if rule.level is not Verdict.DENY], port, protocol, identity)
+    listed = [rule for rule in rules if rule.level is not Verdict.DENY]
+    return _explain_closed(listed, port, protocol, identity)
 
 
 def _explain_closed(
