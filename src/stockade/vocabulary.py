@@ -197,6 +197,7 @@ class Reason(Word):
     # a person, a change
     HELD = "held"
     HOLD_TIMED_OUT = "hold-timed-out"
+    HOLD_REFUSED = "hold-refused"
     POLICY_CHANGED = "policy-changed"
 
 
@@ -250,5 +251,6 @@ REASONS: dict[Reason, str] = {
     Reason.SANDBOX_SWITCHED_OFF: "the command would leave the sandbox or switch it off",
     Reason.HELD: "nothing lists it, and the policy asks a person",
     Reason.HOLD_TIMED_OUT: "nobody answered in time",
+    Reason.HOLD_REFUSED: "a person was asked and said no",
     Reason.POLICY_CHANGED: "the policy was replaced and no longer permits this connection",
 }

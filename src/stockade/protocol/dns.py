@@ -30,10 +30,10 @@ _OPT = 41
 _INTERNET = 1
 
 _TYPE_WORDS = {
-    1: "A", 2: "NS", 5: "CNAME", 6: "SOA", 10: "NULL", 12: "PTR", 13: "HINFO", 15: "MX", 16: "TXT", 28: "AAAA",
-    29: "LOC", 33: "SRV", 35: "NAPTR", 39: "DNAME", 41: "OPT", 43: "DS", 46: "RRSIG", 47: "NSEC", 48: "DNSKEY",
-    52: "TLSA", 64: "SVCB", 65: "HTTPS", 99: "SPF", 250: "TSIG", 251: "IXFR", 252: "AXFR", 255: "ANY", 256: "URI",
-    257: "CAA",
+    1: "A", 2: "NS", 5: "CNAME", 6: "SOA", 10: "NULL", 12: "PTR", 13: "HINFO", 15: "MX", 16: "TXT",
+    28: "AAAA", 29: "LOC", 33: "SRV", 35: "NAPTR", 39: "DNAME", 41: "OPT", 43: "DS", 46: "RRSIG", 47: "NSEC",
+    48: "DNSKEY", 52: "TLSA", 64: "SVCB", 65: "HTTPS", 99: "SPF", 250: "TSIG", 251: "IXFR", 252: "AXFR",
+    255: "ANY", 256: "URI", 257: "CAA",
 }  # fmt: skip
 
 
@@ -56,7 +56,7 @@ class Question(Struct, frozen=True):
         flags: The header's flag word as it came.
         name: The host asked for, or its refusal.
         shown: The name as written, escaped, for records.
-        query_type: A word such as ``AAAA``, or ``TYPE1234``; with ``CLASSn`` before it outside the Internet class.
+        query_type: A word such as ``AAAA``, or ``TYPE1234``; ``CLASS3 TXT`` outside the Internet class.
         section: The question section, to be echoed.
         has_edns: The question brought an OPT record, so the answer carries one.
     """

@@ -27,7 +27,15 @@ TOKEN_BYTES = bytes(TOKEN)
 _VALUE_BYTES = bytes((9, *range(0x20, 0x7F), *range(0x80, 0x100)))
 # Fields that change what a message means; in a trailer they would come too late (RFC 9110 6.5.1).
 _NEVER_IN_TRAILERS = frozenset(
-    (b"content-length", b"transfer-encoding", b"host", b"connection", b"upgrade", b"trailer", b"content-encoding")
+    (
+        b"content-length",
+        b"transfer-encoding",
+        b"content-encoding",
+        b"host",
+        b"connection",
+        b"upgrade",
+        b"trailer",
+    )
 )
 
 
@@ -80,9 +88,18 @@ class ChunkedScanner:
         pending_bytes: Bytes of the present chunk that have not come yet.
     """
 
-    __slots__ = ("_at_chunk_end", "_in_trailers", "_trailer_bytes", "body_bytes", "is_done", "pending_bytes")
+    __slots__ = (
+        "_at_chunk_end",
+        "_in_trailers",
+        "_limit",
+        "_trailer_bytes",
+        "body_bytes",
+        "is_done",
+        "pending_bytes",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, limit_bytes: int | None = None) -> None:
+        self._limit = MAX_BODY if limit_bytes is None else limit_bytes
         self.is_done = False
         self.body_bytes = 0
         self.pending_bytes = 0
@@ -93,12 +110,20 @@ class ChunkedScanner:
     def scan(self, buffer: bytes | bytearray) -> int:
         """Read on from the start of the buffer; returns how much of it is body.
 
+        What is well-formed before a fault is passed on first and the fault is raised by
+        the next call, so that the outcome does not hang on how the bytes were sliced.
+
         Raises:
-            ProtocolViolation: ``malformed-request``; what was counted before stays valid.
+            ProtocolViolation: ``malformed-request`` or ``body-too-large``.
         """
         at = 0
         while not self.is_done:
-            step = self._step(buffer, at)
+            try:
+                step = self._step(buffer, at)
+            except ProtocolViolation:
+                if at == 0:
+                    raise
+                break
             if step == 0:
                 break
             at += step
@@ -143,8 +168,8 @@ class ChunkedScanner:
         if not 1 <= len(digits) <= 16 or not _HEX.issuperset(digits):
             raise malformed("a chunk size that is not a plain hexadecimal number")
         size = int(digits, 16)
-        if self.body_bytes + size > MAX_BODY:
-            raise malformed("a chunk size beyond any real body")
+        if self.body_bytes + size > self._limit:
+            raise malformed(f"a chunked body of more than {self._limit} bytes", Reason.BODY_TOO_LARGE)
         self.pending_bytes = size
         self._in_trailers = size == 0
 

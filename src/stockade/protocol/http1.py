@@ -42,8 +42,8 @@ _HOP_BY_HOP = frozenset(
 )
 _CREDENTIALS = frozenset(
     (
-        b"authorization", b"proxy-authorization", b"cookie", b"api-key", b"apikey", b"x-api-key", b"private-token",
-        b"job-token", b"openai-organization", b"openai-project", b"x-amz-security-token",
+        b"authorization", b"proxy-authorization", b"cookie", b"api-key", b"apikey", b"x-api-key",
+        b"private-token", b"job-token", b"openai-organization", b"openai-project", b"x-amz-security-token",
     )
 )  # fmt: skip
 _CREDENTIAL_ENDINGS = (b"-api-key", b"-token", b"-access-key", b"-secret", b"-organization", b"-credential")
@@ -88,7 +88,7 @@ class RequestHead(Struct, frozen=True):
     Attributes:
         raw: The whole head as it came, with the empty line.
         fields: Name in lower case and value, in order.
-        host: The Host field; None if there is none (HTTP/1.0).
+        host: The Host field, with port 0 if it names none; None if there is no field (HTTP/1.0).
         is_persistent: The client wants to use the connection again.
         upgrade: What the request wants to switch to, lower case; never ``h2c``.
         expects_continue: The body is sent after a 100 (Continue).
@@ -287,8 +287,8 @@ def _split_head(raw: bytes) -> list[bytes]:
 
 _NOTED = frozenset(
     (
-        b"host", b"content-length", b"transfer-encoding", b"connection", b"upgrade", b"expect", b"proxy-connection",
-        b"location",
+        b"host", b"content-length", b"transfer-encoding", b"connection", b"proxy-connection", b"upgrade",
+        b"expect", b"location",
     )
 )  # fmt: skip
 
@@ -324,7 +324,8 @@ class _Marks:
 
 def read_list(values: list[bytes]) -> frozenset[bytes]:
     """The lower-case members of a comma-separated list that may stand in several fields."""
-    return frozenset(item for item in (part.strip(b" \t") for part in b",".join(values).lower().split(b",")) if item)
+    parts = b",".join(values).lower().split(b",")
+    return frozenset([item for part in parts if (item := part.strip(b" \t"))])
 
 
 def _read_host(marks: _Marks, line: RequestLine) -> Endpoint | None:
@@ -333,12 +334,7 @@ def _read_host(marks: _Marks, line: RequestLine) -> Endpoint | None:
         if line.minor == 1:
             raise malformed("an HTTP/1.1 request without a Host field")  # RFC 9112 3.2
         return None
-    return parse_authority(value, 443 if line.scheme == "https" else _default_port(line))
-
-
-def _default_port(line: RequestLine) -> int:
-    """CONNECT's Host may leave out the port of the target; elsewhere 80 is meant."""
-    return line.authority.port if line.form is Form.AUTHORITY and line.authority is not None else 80
+    return parse_authority(value, 0)
 
 
 def _frame_request(marks: _Marks, line: RequestLine) -> Framing:
@@ -421,7 +417,9 @@ def forward_request(head: RequestHead, host: Endpoint, *, to_proxy: bool) -> byt
 
 
 # A Connection field could list these too and so make the proxy cut them out of the request.
-_NEVER_DROPPED = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect", b"authorization", b"cookie"))
+_NEVER_DROPPED = frozenset(
+    (b"host", b"content-length", b"transfer-encoding", b"expect", b"authorization", b"cookie")
+)
 
 
 def _fields_to_drop(head: RequestHead, *, to_proxy: bool) -> frozenset[bytes]:

@@ -26,10 +26,9 @@ NO_METHOD = 0xFF
 MAX_MESSAGE = 513
 
 
-class Command(IntEnum):
-    CONNECT = 1
-    BIND = 2
-    UDP_ASSOCIATE = 3
+CONNECT = 1
+UDP_ASSOCIATE = 3
+COMMAND_WORDS = {CONNECT: "CONNECT", 2: "BIND", UDP_ASSOCIATE: "UDP ASSOCIATE"}
 
 
 class Reply(IntEnum):
@@ -52,9 +51,9 @@ class Greeting(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """What the client asks for, and how many bytes that took."""
+    """What the client asks for (see `COMMAND_WORDS`), and how many bytes that took."""
 
-    command: Command
+    command: int
     destination: Endpoint
     size: int
 
@@ -95,17 +94,13 @@ def parse_request(data: bytes | bytearray) -> Request | None:
     _expect_version(data, 5)
     if len(data) < 5:
         return None
-    try:
-        command = Command(data[1])
-    except ValueError:
-        raise _malformed("an unknown SOCKS command") from None
     if data[2] != 0:
         raise _malformed("a reserved byte that is not zero")
     end = 4 + _address_size(data)
     if len(data) < end + 2:
         return None
     port = data[end] << 8 | data[end + 1]
-    return Request(command, Endpoint(_read_host(data[3], bytes(data[4:end])), port), end + 2)
+    return Request(data[1], Endpoint(_read_host(data[3], bytes(data[4:end])), port), end + 2)
 
 
 def _address_size(data: bytes | bytearray) -> int:

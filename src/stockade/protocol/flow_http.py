@@ -1,0 +1,348 @@
+"""HTTP/1 conversations: every request is judged, one at a time, whatever the connection promised.
+
+The next head is read only when the response to the one before is complete, so that the
+right 403 goes to the right request; what a client sends ahead waits, within bounds. A
+connection to the destination is used again only for the same permit.
+"""
+
+from __future__ import annotations
+
+from stockade.decision.request import Attempt, Permit
+from stockade.errors import ProtocolViolation
+from stockade.net.address import IPAddress
+from stockade.net.endpoint import Endpoint
+from stockade.net.host import Host, HostRefusal
+from stockade.protocol.case import NOWHERE, Case, Docket, Objection
+from stockade.protocol.doors import ConnectDoor
+from stockade.protocol.exchange import End, Exchange
+from stockade.protocol.framing import CHUNKED, Ending, malformed
+from stockade.protocol.http1 import (
+    Form,
+    HeadFinder,
+    RequestHead,
+    RequestLine,
+    forward_request,
+    parse_request_head,
+)
+from stockade.protocol.line import Line, Script, Steps
+from stockade.protocol.refusal import build_denial, build_failure, reason_of, status_of
+from stockade.protocol.tls_hello import ACCESS_DENIED, build_alert, looks_like_tls
+from stockade.protocol.tunnels import enter, run_tunnel
+from stockade.vocabulary import Protocol, Reason, Verdict
+
+
+def run_http(docket: Docket, place: Endpoint, addresses: tuple[IPAddress, ...] | None = None) -> Script:
+    """A conversation with one destination: transparent, or inside CONNECT and SOCKS."""
+    return (yield from Conversation(docket, place, addresses).run())
+
+
+def run_proxy(docket: Docket) -> Script:
+    """A conversation with the proxy entry: each request names its own destination."""
+    return (yield from Conversation(docket, None).run())
+
+
+class Conversation:
+    """The requests of one client connection.
+
+    Args:
+        place: Where all of them must go; None at the proxy entry.
+        addresses: Answers for `place` that were judged a moment ago, for the first request.
+    """
+
+    __slots__ = ("_addresses", "_docket", "_finder", "_is_first", "_line", "_permit", "_place")
+
+    def __init__(
+        self, docket: Docket, place: Endpoint | None, addresses: tuple[IPAddress, ...] | None = None
+    ) -> None:
+        self._docket = docket
+        self._line: Line = docket.line
+        self._place = place
+        self._addresses = addresses
+        self._permit: Permit | None = None  # of the upstream that is connected
+        self._is_first = True
+        self._finder = HeadFinder(self._line.limits.head_bytes)
+
+    def run(self) -> Script:
+        while not self._line.is_closed:
+            try:
+                head = yield from self._next_head()
+            except ProtocolViolation as violation:
+                yield from self._refuse_bytes(violation)
+                return None
+            if head is None:
+                return None
+            following = yield from self._serve(head)
+            if following is not None:
+                return following
+            self._is_first = False
+        return None
+
+    # --- reading ---------------------------------------------------------------------
+
+    def _next_head(self) -> Steps[RequestHead | None]:
+        """The next request; None if there will be none.
+
+        Raises:
+            ProtocolViolation: it is malformed, too large, cut short or late.
+        """
+        line = self._line
+        self._finder = HeadFinder(line.limits.head_bytes)
+        line.wants_client = True
+        is_idle = not self._is_first and not line.client
+        line.set_deadline(line.limits.idle_s if is_idle else line.limits.first_bytes_s)
+        if self._is_first:
+            self._note_pending()
+        while True:
+            self._drop_stale_upstream()
+            end = self._finder.find(line.client)
+            if end:
+                line.clear_deadline()
+                return parse_request_head(line.take_client(end), self._finder.line)
+            if line.client_ended:
+                yield from self._no_more_heads()
+                return None
+            event = yield
+            if line.is_late(event):
+                if is_idle or (self._place is None and not line.client):
+                    return None
+                raise ProtocolViolation(Reason.FIRST_BYTE_TIMEOUT.value, "no whole request head in time")
+            if is_idle and line.client:
+                is_idle = False
+                line.set_deadline(line.limits.first_bytes_s)
+
+    def _note_pending(self) -> None:
+        if self._place is not None:
+            self._docket.pending = self._bare_attempt(self._place)
+
+    def _no_more_heads(self) -> Steps[None]:
+        if self._line.client:
+            raise malformed("the client closed in the middle of a head")
+        self._line.clear_deadline()
+        if self._is_first and self._place is not None:
+            yield from self._docket.record_unused(self._bare_attempt(self._place))
+
+    def _drop_stale_upstream(self) -> None:
+        """A destination that closes, or speaks without being asked, is not used again."""
+        if self._line.is_connected and (self._line.upstream_ended or self._line.upstream):
+            self._line.drop_upstream()
+
+    # --- one request -----------------------------------------------------------------
+
+    def _serve(self, head: RequestHead) -> Steps[Script | None]:
+        if self._place is None and head.line.form is Form.AUTHORITY:
+            return (yield from self._connect(head))
+        place = self._place_of(head)
+        attempt, objection = self._describe(head, place)
+        case = yield from self._docket.weigh(attempt, objection, self._known_addresses(place))
+        self._addresses = None
+        yield from self._docket.record(case)
+        if case.permit is None:
+            yield from self._turn_down(head, case)
+            return None
+        return (yield from self._carry(head, case, place))
+
+    def _connect(self, head: RequestHead) -> Steps[Script | None]:
+        self._line.drop_upstream()
+        self._permit = None
+        place = self._place_of(head)
+        door = ConnectDoor(self._docket, keep_alive=self._can_keep(head))
+        objection = self._object_to_names(head, place)
+        if objection is not None:
+            attempt, _ = self._describe(head, place)
+            case = yield from self._docket.weigh(attempt, objection)
+            yield from self._docket.record(case)
+            door.refuse(case)
+            return None
+        return (yield from enter(self._docket, place, door, run_http))
+
+    def _carry(self, head: RequestHead, case: Case, place: Endpoint) -> Steps[Script | None]:
+        """Send a recorded request, over the connection that is there or over a new one."""
+        line = self._line
+        forwarded = forward_request(head, place, to_proxy=self._place is None)
+        self._drop_stale_upstream()
+        if line.is_connected and self._permit != case.permit:
+            line.drop_upstream()
+        end = End.STALE
+        while end is End.STALE:
+            is_reused = line.is_connected
+            if not is_reused:
+                error = yield from self._docket.dial(case)
+                if error is not None:
+                    yield from self._fail_to_dial(head, case, error)
+                    return None
+                self._permit = case.permit
+            end = yield from Exchange(self._docket, case, head, forwarded, is_reused=is_reused).run()
+            if end is End.STALE:
+                line.drop_upstream()
+        return run_tunnel(self._docket, case) if end is End.UPGRADED else None
+
+    def _place_of(self, head: RequestHead) -> Endpoint:
+        if self._place is not None:
+            return self._place
+        if head.line.authority is not None:
+            is_connect = head.line.form is Form.AUTHORITY
+            return self._docket.translate(head.line.authority) if is_connect else head.line.authority
+        return head.host or Endpoint(NOWHERE, 0)
+
+    def _known_addresses(self, place: Endpoint) -> tuple[IPAddress, ...] | None:
+        """Answers that need no new look-up: just judged for CONNECT, or of the open connection."""
+        if self._addresses is not None:
+            return self._addresses
+        permit = self._permit
+        if not self._line.is_connected or permit is None or isinstance(place.host, HostRefusal):
+            return None
+        return permit.addresses if (permit.name, permit.port) == (place.host.name, place.port) else None
+
+    # --- what it is ------------------------------------------------------------------
+
+    def _bare_attempt(self, place: Endpoint, line: RequestLine | None = None) -> Attempt:
+        """An attempt of which no more than the first line is known, if that."""
+        return Attempt(
+            entry=self._docket.entry,
+            protocol=Protocol.HTTP,
+            host=place.host,
+            port=place.port,
+            method=None if line is None else line.method,
+            path=None if line is None else line.path,
+        )
+
+    def _describe(self, head: RequestHead, place: Endpoint) -> tuple[Attempt, Objection | None]:
+        line, framing = head.line, head.framing
+        is_tls = line.scheme == "https"
+        attempt = Attempt(
+            entry=self._docket.entry,
+            protocol=Protocol.TLS if is_tls else Protocol.HTTP,
+            host=place.host,
+            port=place.port,
+            method=line.method,
+            path=line.path,
+            query_bytes=line.query_bytes,
+            has_body=framing.ending is not Ending.NONE,
+            body_bytes=framing.length,
+            upgrade=head.upgrade,
+            authority=self._other_name(head, place),
+            credential_headers=self._credentials(head),
+        )
+        return attempt, self._object_to_form(line) or self._object_to_names(head, place)
+
+    def _credentials(self, head: RequestHead) -> tuple[str, ...]:
+        """Fields with credentials that the destination will see."""
+        if self._place is not None:
+            return head.credential_headers
+        return tuple(name for name in head.credential_headers if name != "proxy-authorization")
+
+    def _object_to_form(self, line: RequestLine) -> Objection | None:
+        """What no destination could be asked in this way."""
+        if line.scheme == "https":
+            return Reason.NOT_THE_PROTOCOL, "an https URL in a plain request, where CONNECT is needed"
+        if line.scheme not in (None, "http"):
+            return Reason.NOT_THE_PROTOCOL, f"a URL of the scheme {line.scheme}"
+        if self._place is None and line.form in (Form.ORIGIN, Form.ASTERISK):
+            return Reason.MALFORMED_REQUEST, "this is a proxy: it needs a whole URL, or CONNECT"
+        if self._place is not None and line.form is Form.AUTHORITY:
+            return Reason.METHOD_NOT_PERMITTED, "CONNECT to a destination that is no proxy of the gateway's"
+        return None
+
+    def _object_to_names(self, head: RequestHead, place: Endpoint) -> Objection | None:
+        """One name everywhere: dialled or asked for, in the request line, and in Host."""
+        if self._place is None and head.line.authority is not None:
+            place = head.line.authority  # as written, before a number of the room became a name
+        for written in (head.line.authority, head.host):
+            if written is None or (written.host == place.host and written.port in (0, place.port)):
+                continue
+            if isinstance(written.host, HostRefusal):
+                return Reason.MALFORMED_HOST, f"the request names {written.host.problem}"
+            return Reason.NAME_MISMATCH, None
+        return None
+
+    def _other_name(self, head: RequestHead, place: Endpoint) -> Host | HostRefusal | None:
+        for written in (head.line.authority, head.host):
+            if written is not None and written.host != place.host:
+                return written.host
+        return None if head.host is None else head.host.host
+
+    # --- refusals --------------------------------------------------------------------
+
+    def _can_keep(self, head: RequestHead) -> bool:
+        """The client's next request can be found after a refusal of this one.
+
+        The answer hangs on what was declared, never on how much of it has come.
+        """
+        if not head.is_persistent or head.line.minor == 0 or head.expects_continue or head.framing is CHUNKED:
+            return False
+        return (head.framing.length or 0) <= self._line.limits.drain_bytes
+
+    def _turn_down(self, head: RequestHead, case: Case) -> Steps[None]:
+        keep = self._can_keep(head)
+        has_body = head.line.method != "HEAD"
+        number = self._docket.decision_id(case.seq)
+        if case.decision.verdict is Verdict.DENY:
+            status = self._status_for(head, case.decision.reason)
+            answer = build_denial(case.decision, number, status=status, keep_alive=keep, has_body=has_body)
+        else:
+            word = "resolution-failed"
+            answer = build_failure(word, number, status=502, keep_alive=keep, has_body=has_body)
+        yield from self._answer(head, answer, keep=keep)
+
+    def _status_for(self, head: RequestHead, reason: Reason) -> int:
+        """A request that contradicts itself is a bad one; one that contradicts the dial is forbidden."""
+        authority = head.line.authority
+        if reason is Reason.NAME_MISMATCH and authority is not None and head.host is not None:
+            return 400 if authority.host != head.host.host else 403
+        return status_of(reason)
+
+    def _fail_to_dial(self, head: RequestHead, case: Case, error: str) -> Steps[None]:
+        case.status = 504 if error == "timeout" else 502
+        self._docket.finish(case, "dial-failed", error)
+        keep = self._can_keep(head)
+        number = self._docket.decision_id(case.seq)
+        has_body = head.line.method != "HEAD"
+        answer = build_failure("dial-failed", number, status=case.status, keep_alive=keep, has_body=has_body)
+        yield from self._answer(head, answer, keep=keep)
+
+    def _answer(self, head: RequestHead, answer: bytes, *, keep: bool) -> Steps[None]:
+        line = self._line
+        line.to_client(answer)
+        if not keep:
+            line.close()
+            return
+        yield from self._drain(head.framing.length or 0)
+
+    def _drain(self, left: int) -> Steps[None]:
+        """Read the body of a refused request and drop it, so that the next head can be found."""
+        line = self._line
+        if left:
+            line.set_deadline(line.limits.first_bytes_s)
+        while left:
+            left -= len(line.take_client(left))
+            if not left:
+                break
+            if line.client_ended:
+                line.close()
+                return
+            event = yield
+            if line.is_late(event):
+                line.close()
+                return
+        line.clear_deadline()
+
+    def _refuse_bytes(self, violation: ProtocolViolation) -> Steps[None]:
+        """Bytes that are no readable request: a record, an answer, the end."""
+        line = self._line
+        line.clear_deadline()
+        line.wants_client = False
+        first = self._finder.line
+        place = self._place or (first.authority if first is not None else None) or Endpoint(NOWHERE, 0)
+        case = self._docket.weigh_refused(self._bare_attempt(place, first), violation)
+        yield from self._docket.record(case)
+        reason = reason_of(violation)
+        if reason is Reason.FIRST_BYTE_TIMEOUT and not line.client:
+            line.close(reset=True)  # it has said nothing: perhaps it does not speak HTTP at all
+            return
+        if reason is Reason.NOT_THE_PROTOCOL and looks_like_tls(line.client[0]):
+            line.to_client(build_alert(ACCESS_DENIED))
+        else:
+            number = self._docket.decision_id(case.seq)
+            status = status_of(reason)
+            line.to_client(build_denial(case.decision, number, status=status, keep_alive=False))
+        line.close()
