@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ Do = Callable[..., Tried]
 APP, EVIL = "93.184.216.34", "93.184.216.66"
 APP_ONLY = allow("app.test")
 
-# family, type, protocol; ctypes is not needed, Python passes wide numbers on as they are.
+# family, type, protocol
 SOCKETS = {
     "vsock": (40, 1, 0),
     "mptcp": (2, 1, 262),
@@ -60,7 +61,8 @@ def test_vsock_with_high_bits_set_does_not_open(stockade: Callable[..., Any], wo
     script = (
         "import ctypes, os, platform; libc = ctypes.CDLL(None, use_errno=True); "
         "number = 41 if platform.machine() == 'x86_64' else 198; "
-        "fd = libc.syscall(ctypes.c_long(number), ctypes.c_ulong(40 | 1 << 32), ctypes.c_ulong(1), ctypes.c_ulong(0)); "
+        "wide = ctypes.c_ulong; "
+        "fd = libc.syscall(ctypes.c_long(number), wide(40 | 1 << 32), wide(1), wide(0)); "
         "print('OPENED' if fd >= 0 else 'refused', ctypes.get_errno())"
     )
     run = stockade(["/usr/bin/python3", "-c", script], APP_ONLY)
@@ -211,31 +213,36 @@ print(u.urlopen('http://app.test/', timeout=5).status)
     assert recorded >= 20000 or not closing["complete"]
 
 
-def test_attempts_made_while_the_gateway_stands_still_are_counted(stockade: Any, world: World) -> None:
-    """SIGSTOP the supervisor, connect 300 times and give up, let it go on: every attempt is on record."""
+def wait_for(path: Path) -> None:
+    while not path.exists():
+        os.sched_yield()
+
+
+def test_attempts_made_while_the_gateway_stands_still_are_counted(
+    stockade: Any, world: World, workspace: Path
+) -> None:
+    """The supervisor stands still (SIGSTOP) while 300 connects are made and given up: none is lost."""
     script = """
-import socket, sys
-print('up', flush=True); sys.stdin.readline()
+import os, socket
+open('up', 'w').close()
+while not os.path.exists('go'): os.sched_yield()
 for n in range(300):
     s = socket.socket(); s.setblocking(False)
     try: s.connect(('93.184.216.66', 80))
     except OSError: pass
     s.close()
-print('tried', flush=True); sys.stdin.readline()
+open('tried', 'w').close()
 """
-    worker = stockade.start(["/usr/bin/python3", "-c", script], APP_ONLY)
-    assert worker.stdout is not None
-    assert worker.stdin is not None
-    assert worker.stdout.readline() == b"up\n"
-    worker.stdin.write(b"go\n")
-    worker.stdin.flush()
+    worker = stockade.start(["/usr/bin/python3", "-c", script], APP_ONLY, extra=["--write", "."])
+    wait_for(workspace / "up")
     os.kill(worker.pid, signal.SIGSTOP)
+    (workspace / "go").touch()
+    wait_for(workspace / "tried")
     os.kill(worker.pid, signal.SIGCONT)
-    out, err = worker.communicate(b"end\n", timeout=10)
+    out, err = worker.communicate(b"", timeout=10)
     run = stockade.finish(worker, out, err)
-    closing = run.records[-1]
-    assert closing["kind"] == "run.closed"
-    assert closing["complete"], closing
+    assert run.records[-1]["kind"] == "run.closed"
+    assert run.records[-1]["complete"], run.records[-1]
     assert len(run.denials()) == 300
     assert world.packets() == []
 

@@ -99,9 +99,15 @@ def test_r102_a_clients_close_is_passed_on_and_leaks_nothing(contained: Do, worl
     assert len(world.arrivals()) == 301
 
 
+FORMS: dict[str, list[str]] = {
+    "length": [],
+    "chunked": ["-H", "Transfer-Encoding: chunked"],
+    "expect": ["-H", "Expect: 100-continue"],
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("form", [[], ["-H", "Transfer-Encoding: chunked"], ["-H", "Expect: 100-continue"]],
-                         ids=["length", "chunked", "expect"])  # fmt: skip
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("megabytes", [1, 13, 64])
 @pytest.mark.parametrize("road", ROADS.values(), ids=ROADS)
 def test_r104_uploads_arrive_whole(
@@ -133,7 +139,7 @@ def peak_memory_kb(pid: int) -> int:
 def test_r107_a_slow_reader_of_a_large_body_does_not_fill_memory(
     stockade: Any, world: World, road: list[str]
 ) -> None:
-    """512 MB each way at full speed, and 200 MB offered to a reader who takes 1 MB/s for two seconds."""
+    """512 MiB each way at full speed, then 200 MB for a reader who takes 1 MB/s for two seconds."""
     curl = f"curl -sS {' '.join(road)}"
     script = f"""
         {curl} -m 10 -o /dev/null -w '%{{size_download}}\\n' http://app.test/bytes/536870912
@@ -155,7 +161,8 @@ def test_r107_a_slow_reader_of_a_large_body_does_not_fill_memory(
 def test_r108_when_the_gateway_dies_the_worker_ends_and_reaches_nothing(
     stockade: Any, world: World, tmp_path: Path
 ) -> None:
-    script = "curl -sS -N 'http://app.test/drip/1000?gap=0.02' & sleep 1; while :; do curl -s http://evil.test/; done"
+    download = "curl -sS -N 'http://app.test/drip/1000?gap=0.02'"
+    script = f"{download} & sleep 1; while :; do curl -s http://evil.test/; done"
     worker = stockade.start(["sh", "-c", f"echo up; {script}"], APP_ONLY)
     assert worker.stdout is not None
     assert worker.stdout.readline() == b"up\n"
