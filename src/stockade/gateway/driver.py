@@ -10,12 +10,12 @@ closes everything.
 from __future__ import annotations
 
 import socket
-import struct
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stockade.decision.request import Attempt, Decision
+from stockade.gateway.closing import close_with_reset
 from stockade.gateway.dial import Dial as Dialing
 from stockade.gateway.relay import READ_BYTES, LimitReached, Way
 from stockade.net.address import IPAddress
@@ -27,8 +27,6 @@ from stockade.reactor import GONE, READ, WRITE, Reactor, Timer
 if TYPE_CHECKING:
     from stockade.protocol.flow import Flow
 
-# SO_LINGER on with zero seconds: close() sends a reset instead of a FIN (socket(7)).
-_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 # After a refusal the client may still be sending; what it sends is read and dropped for this long,
 # so that our FIN, not a reset, ends the connection and the refusal is not lost on the way (RFC 9112 §9.6).
 LINGER_S = 1.0
@@ -462,11 +460,14 @@ class Connection:
                     self._room.record(effect.attempt, effect.decision, _nobody_waits)
         self._finish(reset=True)
 
-    def _drop(self, side: Side) -> None:
+    def _drop(self, side: Side, *, reset: bool = False) -> None:
         if side.watched:
             self._reactor.unwatch(side.sock.fileno())
             side.watched = False
-        side.sock.close()
+        if reset:
+            close_with_reset(side.sock)
+        else:
+            side.sock.close()
 
     def _finish(self, *, reset: bool) -> None:
         if self._is_finished:
@@ -479,12 +480,7 @@ class Connection:
         for side in (self._client, self._upstream):
             if side is None:
                 continue
-            if reset:
-                try:
-                    side.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-                except OSError:
-                    pass  # the peer has reset it already
-            self._drop(side)
+            self._drop(side, reset=reset)
         self._room.connection_ended(self)
 
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
@@ -58,7 +60,7 @@ class NamesServer:
 
     # --- UDP -----------------------------------------------------------------------------
 
-    def receive(self, sock: socket.socket) -> None:
+    def receive(self, sock: socket.socket, _events: int) -> None:
         """Take what waits in a socket and answer it."""
         for _ in range(RECEIVE_BATCH):
             try:
@@ -69,7 +71,7 @@ class NamesServer:
                 continue
             self.received += 1
             source = [(level, kind, _answer_from(kind, data)) for level, kind, data in control]
-            self._answer(message, lambda answer, s=source, a=asker: _send_from(sock, answer, s, a))
+            self._answer(message, partial(_send_from, sock, source, asker))
 
     # --- TCP -----------------------------------------------------------------------------
 
@@ -84,10 +86,8 @@ class NamesServer:
             sock.close()
 
         def send(answer: bytes) -> None:
-            try:
+            with suppress(OSError):  # the asker has gone, or does not read; it may ask again
                 sock.send(dns.frame_message(answer))
-            except OSError:
-                pass  # the asker has gone, or does not read; it may ask again
 
         def readable(_events: int) -> None:
             try:
@@ -170,9 +170,7 @@ def _answer_from(kind: int, data: bytes) -> bytes:
 
 
 def _send_from(
-    sock: socket.socket, answer: bytes, source: list[tuple[int, int, bytes]], asker: object
+    sock: socket.socket, source: list[tuple[int, int, bytes]], asker: object, answer: bytes
 ) -> None:
-    try:
+    with suppress(OSError):  # the asker's buffer is full or it has gone; DNS clients ask again
         sock.sendmsg([answer], source, 0, asker)  # type: ignore[arg-type]
-    except OSError:
-        pass  # the asker's buffer is full or it has gone; DNS clients ask again

@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -109,8 +110,8 @@ class Resolver:
         while True:
             self._queued.acquire()
             name = self._queue.popleft()
-            addresses, error, ttl_s = ask_upstream(name)
-            self._reactor.call_threadsafe(lambda a=(name, addresses, error, ttl_s): self._answered(*a))
+            answer = ask_upstream(name)
+            self._reactor.call_threadsafe(partial(self._answered, name, *answer))
 
     def _answered(self, name: str, addresses: tuple[IPAddress, ...], error: str | None, ttl_s: float) -> None:
         if len(self._cache) >= CACHE_NAMES:

@@ -13,6 +13,7 @@ import errno
 import socket
 import struct
 from collections.abc import Callable
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from stockade.decision.request import Attempt, Decision
+from stockade.gateway.closing import close_with_reset
 from stockade.gateway.driver import Connection
 from stockade.gateway.journal import Journal
 from stockade.gateway.names import GATEWAY_ADDRESS, HTTP_PROXY_PORT, SOCKS5_PORT, NameTable
@@ -124,6 +126,7 @@ class Room:
         self._asker = asker
         self._connections: set[Connection] = set()
         self._redirects: dict[tuple[str, int], None] = {}
+        self._approved: dict[tuple[str, int], str] = {}
         self._sent_bytes = 0
         self._pace = Pace(reactor)
         self._names_server = NamesServer(self)
@@ -138,9 +141,9 @@ class Room:
         """Begin to serve; do this before the worker starts."""
         self._is_open = True
         for sock in self._listeners.tcp():
-            self.reactor.watch(sock.fileno(), READ, lambda _events, s=sock: self._accept(s))
+            self.reactor.watch(sock.fileno(), READ, partial(self._accept, sock))
         for sock in self._listeners.udp():
-            self.reactor.watch(sock.fileno(), READ, lambda _events, s=sock: self._names_server.receive(s))
+            self.reactor.watch(sock.fileno(), READ, partial(self._names_server.receive, sock))
         self.reactor.watch(self._listeners.nflog.fileno(), READ, lambda _events: self._read_refused())
 
     def close(self) -> RoomCounts:
@@ -150,7 +153,7 @@ class Room:
             connection.cut()
         self._read_refused()
         for sock in self._listeners.udp():
-            self._names_server.receive(sock)
+            self._names_server.receive(sock, READ)
         for sock in (*self._listeners.tcp(), *self._listeners.udp(), self._listeners.nflog):
             self.reactor.unwatch(sock.fileno())
         for sock in self._listeners.tcp():
@@ -184,7 +187,8 @@ class Room:
         host = attempt.host
         if self._redirects and isinstance(host, Host) and (host.name, attempt.port) in self._redirects:
             attempt = replace(attempt, redirected=True)
-        return self.engine.decide(attempt, addresses)
+        approved_by = self._approved.get((host.name, attempt.port)) if isinstance(host, Host) else None
+        return self.engine.decide(attempt, addresses, approved_by=approved_by)
 
     def protocol_for(self, host: Host, port: int) -> Protocol | None:
         return self.engine.protocol_for(host, port)
@@ -206,10 +210,18 @@ class Room:
         self.journal.attempt(question, self.decide(question), lambda _seq: proceed(), by="gateway")
 
     def hold(self, effect: fx.Hold, answered: Callable[[bool, str], None]) -> None:
+        """Ask a person; what is allowed stays allowed for this name and port in this run."""
         if self._asker is None:
             answered(False, "nobody")
-        else:
-            self._asker(effect, answered)
+            return
+
+        def heard(is_allowed: bool, by: str) -> None:
+            host = effect.attempt.host
+            if is_allowed and isinstance(host, Host):
+                self._approved[host.name, effect.attempt.port] = by
+            answered(is_allowed, by)
+
+        self._asker(effect, heard)
 
     def note_redirect(self, host: Host, port: int) -> None:
         self._redirects[host.name, port] = None
@@ -227,7 +239,7 @@ class Room:
 
     # --- connections -----------------------------------------------------------------------
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _accept(self, listener: socket.socket, _events: int) -> None:
         for _ in range(ACCEPT_BATCH):
             try:
                 sock, _peer = listener.accept()
@@ -250,7 +262,7 @@ class Room:
 
     def _resume(self, listener: socket.socket) -> None:
         if self._is_open:
-            self.reactor.watch(listener.fileno(), READ, lambda _events: self._accept(listener))
+            self.reactor.watch(listener.fileno(), READ, partial(self._accept, listener))
 
     def _open_connection(self, sock: socket.socket) -> None:
         try:
@@ -277,7 +289,7 @@ class Room:
         if address == GATEWAY_ADDRESS:
             entry = _PROXY_ENTRIES.get(port, Entry.TRANSPARENT)
         destination = None if entry is not Entry.TRANSPARENT else Endpoint(self._host_at(address), port)
-        return Flow(entry, destination, self, self._limits.flow, self.decision_id)
+        return Flow(entry, destination, self, self._limits.flow, self.decision_id, self.names.host_at)
 
     def _host_at(self, address: str) -> Host:
         return self.names.host_at(address) or literal_host(address)
@@ -296,7 +308,7 @@ class Room:
             entry=Entry.TRANSPARENT, protocol=Protocol.TCP, host=self._host_at(address), port=port
         )
         decision = self.engine.refuse(attempt, Reason.TOO_MANY_CONNECTIONS)
-        self.journal.attempt(attempt, decision, lambda _seq: _reset(sock))
+        self.journal.attempt(attempt, decision, lambda _seq: close_with_reset(sock))
 
     def _drain(self, listener: socket.socket) -> None:
         """Take and drop what nobody accepted, so that it is counted."""
@@ -308,7 +320,7 @@ class Room:
             except OSError:
                 return
             self._drained += 1
-            _reset(sock)
+            close_with_reset(sock)
 
     # --- what the packet filter refused -----------------------------------------------------
 
@@ -347,11 +359,3 @@ def literal_host(address: str) -> Host:
 def _drops(sock: socket.socket) -> int:
     words = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
     return int(_MEMINFO.unpack(words)[-1])
-
-
-def _reset(sock: socket.socket) -> None:
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
-    except OSError:
-        pass  # gone already
-    sock.close()

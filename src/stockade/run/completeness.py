@@ -40,8 +40,9 @@ def weigh(gateway: RoomCounts, kernel: RoomCounters) -> Completeness:
     refused_lost = max(gateway.refused_lost, kernel.refused - gateway.refused_seen)
     missing = unexplained + unrecorded + refused_lost
     detail = (
-        f"syn {kernel.syn} = accepted {gateway.accepted} + drained {gateway.drained} + dropped {gateway.tcp_drops}"
-        f" + refused {kernel.refused_syn}; dns {kernel.dns} = received {gateway.dns_received} + dropped"
-        f" {gateway.dns_drops}; refused {kernel.refused} = logged {gateway.refused_seen} + lost {refused_lost}"
+        f"syn {kernel.syn} = accepted {gateway.accepted} + drained {gateway.drained}"
+        f" + dropped {gateway.tcp_drops} + refused {kernel.refused_syn};"
+        f" dns {kernel.dns} = received {gateway.dns_received} + dropped {gateway.dns_drops};"
+        f" refused {kernel.refused} = logged {gateway.refused_seen} + lost {refused_lost}"
     )
     return Completeness(is_exact=missing == 0, missing=missing, detail=detail)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,10 +80,8 @@ class ControlSocket:
             return
         if b"\n" in buffer:
             answer = self._answer(bytes(buffer.partition(b"\n")[0]))
-            try:
+            with suppress(OSError):  # the operator has gone; what was asked for is done and on record
                 sock.sendall(msgspec.json.encode(answer) + b"\n")
-            except OSError:
-                pass  # the operator has gone; what was asked for is done and on record
         self._session.reactor.unwatch(sock.fileno())
         self._clients.discard(sock)
         sock.close()

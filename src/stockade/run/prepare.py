@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from stockade.policy.model import DENY_ALL, Policy
 from stockade.run.options import RunOptions
+from stockade.sandbox.plan import SandboxPlan
 
 
 def load_run_policy(options: RunOptions) -> Policy:
@@ -27,3 +29,51 @@ def load_runnable(file: Path) -> Policy:
     if refusals:
         raise refusals[0]
     return policy
+
+
+def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> SandboxPlan:
+    """Plan the worker's sandbox from the options, the policy's `files:` and `limits:`, and this host.
+
+    Raises:
+        UserError: A path that cannot be used, or a layer that cannot be given up.
+        HostError: Something that the sandbox needs is missing.
+    """
+    from stockade.sandbox.plan import SandboxRequest, plan_sandbox
+    from stockade.sandbox.probe import probe_host
+
+    workspace = Path(os.environ.get("PWD") or os.getcwd())
+    if not _is_here(workspace):
+        workspace = Path.cwd()
+    files = policy.files
+    own = [shelf, *([options.policy_file] if options.policy_file is not None else [])]
+    request = SandboxRequest(
+        argv=options.argv,
+        workspace=workspace,
+        read=_absolute(files.read, workspace),
+        write=(*_absolute(files.write, workspace), *(_below(workspace, path) for path in options.writable)),
+        hide=_absolute(files.hide, workspace),
+        invisible=tuple(_below(workspace, path) for path in own),
+        caller_environment=dict(os.environ),
+        extra_environment=options.environment,
+        processes=policy.limits.processes,
+        layers_off=options.layers_off,
+        run_id=run_id,
+    )
+    return plan_sandbox(request, probe_host(request))
+
+
+def _is_here(folder: Path) -> bool:
+    """True if a shell's PWD really names the working folder (it keeps the links by which one came)."""
+    try:
+        return folder.is_absolute() and folder.samefile(".")
+    except OSError:
+        return False
+
+
+def _absolute(written: tuple[str, ...], workspace: Path) -> tuple[Path, ...]:
+    return tuple(_below(workspace, Path(text)) for text in written)
+
+
+def _below(workspace: Path, path: Path) -> Path:
+    """An absolute path without ``..``; links stay, the sandbox decides what it thinks of them."""
+    return Path(os.path.normpath(workspace / path.expanduser()))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stockade.decision.engine import Engine
@@ -47,24 +48,28 @@ def run_session(options: RunOptions) -> int:
     from stockade.run.prepare import load_run_policy, plan_run
 
     policy = load_run_policy(options)
-    plan = plan_run(options, policy)
+    shelf = options.ledger if options.ledger is not None else default_shelf()
+    run_id = new_run_id(_utc_now(), os.urandom(4))
+    plan = plan_run(options, policy, shelf, run_id)
     if options.is_dry_run:
         print("\n".join(plan.describe()))
         return 0
-    return Session(options, policy, plan).run()
+    return Session(options, policy, plan, shelf, run_id).run()
 
 
 class Session:
     """The state of one run."""
 
-    def __init__(self, options: RunOptions, policy: Policy, plan: SandboxPlan) -> None:
+    def __init__(
+        self, options: RunOptions, policy: Policy, plan: SandboxPlan, shelf: Path, run_id: str
+    ) -> None:
         self.options = options
         self.policy = policy
         self.phase = options.phase
         self.plan = plan
         self.reactor = Reactor()
-        self.run_id = new_run_id(_utc_now(), os.urandom(4))
-        self.shelf = options.ledger if options.ledger is not None else default_shelf()
+        self.run_id = run_id
+        self.shelf = shelf
         self._failure: StockadeError | None = None
         self._exit: WorkerExit | None = None
         self._faults = 0
