@@ -56,6 +56,10 @@ class Host(Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Host) and self.name == other.name
 
+    # msgspec's own != compares identity and would not ask the method above.
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self.name)
 
