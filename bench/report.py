@@ -59,6 +59,7 @@ ENGINE: list[Column] = [
     ("rules", number("rules", "{:,}")),
     ("load s", number("load_s", "{:.2f}")),
     ("compile s", number("compile_s", "{:.2f}")),
+    ("slowest first decision ms", number("first_ms", "{:.1f}")),
     ("decisions/s", number("per_s", "{:,.0f}")),
     ("p50 µs", number("p50_us", "{:.1f}")),
     ("p99 µs", number("p99_us", "{:.1f}")),

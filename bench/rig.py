@@ -90,9 +90,9 @@ class Client:
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a log."""
+    """Return the end of a log: the last line, and the one before, since a hint often follows a fault."""
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1][:200] if lines else "it ended without a word"
+    return " / ".join(line[:150] for line in lines[-2:]) or "it ended without a word"
 
 
 def stop(process: subprocess.Popen[bytes], patience_s: float = 3.0) -> None:
