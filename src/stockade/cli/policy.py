@@ -22,7 +22,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "policy",
         help="check, show and compare policy files",
         description="Check, show and compare policy files.",
-        epilog="FILE may also be preset:NAME. Exit codes: 0 done (for lint: warnings at most), 2 does not load.",
+        epilog="FILE may also be preset:NAME. Exit codes: 0 done, 2 a file does not load.",
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     lint = actions.add_parser("lint", help="say what is wrong with a file, and what its author may not know")

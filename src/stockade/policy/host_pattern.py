@@ -22,9 +22,6 @@ _PORT = re.compile(r"([^:]+):([0-9]+)")
 _OTHER_DOTS = "。．｡"  # IDNA libraries split at these; nobody who writes them means it
 
 
-_NOT_FIXED = (AddressClass.PUBLIC, AddressClass.PRIVATE, AddressClass.SHARED, AddressClass.LOOPBACK)
-
-
 def parse_host_pattern(text: str) -> HostPattern:
     """Parse what may be opened: no address, no metadata name, no public suffix.
 
@@ -207,11 +204,11 @@ def _internal_hint(network: str) -> str:
 
 
 def _surrounding(address: IPAddress) -> str:
-    """The widest always-denied range around an address."""
+    """The always-denied range around an address: the link-local one, else that of its own row."""
     facts = judge_address(address)
     inner = next((carried for carried in facts.carried if carried in facts.row.network), address)
-    around = [row for row in RANGES if inner in row.network and row.address_class not in _NOT_FIXED]
-    return str(min(around, key=lambda row: row.network.prefixlen).network)
+    around = (row for row in RANGES if inner in row.network and row.address_class is AddressClass.LINK_LOCAL)
+    return str(next(around, facts.row).network)
 
 
 def _refuse_network(network: IPNetwork) -> Rejected:

@@ -60,7 +60,7 @@ def shared_suffix_below(name: str) -> str | None:
 def _has_rule(rules: str, name: str) -> bool:
     if f"\n!{name}\n" in rules:
         return False
-    if f"\n{name}\n" in rules:
+    if f"\n{name}\n" in rules or f"\n*.{name}\n" in rules:  # *.x makes x the suffix of suffixes
         return True
     parent = name.partition(".")[2]
     return bool(parent) and f"\n*.{parent}\n" in rules

@@ -375,8 +375,8 @@ def test_an_internal_entry_can_open_private_shared_and_loopback_networks(network
 
 
 def test_r153_networks_of_both_families_load_and_bad_lists_are_refused() -> None:
-    both = "version: 1\ninternal:\n  - {host: a.example, networks: [10.1.0.0/16, 'fd00:1::/48', 10.1.0.0/16], ports: [443]}"
-    policy = load(both)
+    networks = "[10.1.0.0/16, 'fd00:1::/48', 10.1.0.0/16]"
+    policy = load(f"version: 1\ninternal:\n  - {{host: a.example, networks: {networks}, ports: [443]}}")
     assert [network.version for network in policy.internal[0].networks] == [4, 6]
     assert [note.code for note in policy.notes] == ["listed-twice"]
     for broken in ("networks: []", "networks: <html>", "networks: {v4: []}", "ports: [443]"):

@@ -1,0 +1,189 @@
+"""What lint says, and that it keeps quiet about an ordinary policy."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from policy_texts import load
+
+from stockade.policy.codes import LINT_CODES
+from stockade.policy.lint import lint_policy
+from stockade.policy.load import list_presets, load_preset
+from stockade.policy.model import Finding
+
+
+def lint(text: str) -> list[Finding]:
+    return lint_policy(load(f"version: 1\n{text}"))
+
+
+def codes(text: str) -> list[str]:
+    return [finding.code for finding in lint(text)]
+
+
+def test_an_ordinary_policy_has_no_findings() -> None:
+    assert (
+        codes(
+            """\
+rules:
+  - {allow: docs.python.org, class: docs}
+  - {allow: "*.docs.test"}
+  - {allow: app.test, ports: [8080], protocol: http}
+  - {deny: paste.example}
+rubric: [rubric.test]
+internal: [{host: app.test, networks: [10.20.0.0/24], ports: [8080]}]
+exec: {allow: [/usr/bin/gcc]}
+files: {write: [.]}
+"""
+        )
+        == []
+    )
+
+
+_RULE = "rules: [{allow: a.example}]\n"
+_INTERNAL = "internal: [{host: a.example, networks: [10.0.0.0/24], ports: [443]}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ("rules: [{allow: bücher.example}]", "name-converted", 2),
+        ('rules: [{allow: "*.corp"}]', "wildcard-whole-zone", 2),
+        ("rules: [{allow: a.example}, {allow: a.example}]", "rule-redundant", 2),
+        ('rules:\n  - allow: "*.internal"', "metadata-below", 3),
+        ("rules: [{allow: a.example, protocol: http}]", "plain-http", 2),
+        ("rules: []", "nothing-permitted", 0),
+        ("rules: [{proxy: a.example, methods: [GET]}]", "inspection-needed", 2),
+        ("rules: [{allow: a.example}]\nunknown: ask", "unknown-asks", 3),
+        ("rules: [{allow: a.example}]\nhold: 5m", "hold-without-ask", 0),
+        ("rules: [{allow: a.example}]\nexec: {mode: any}", "exec-any", 3),
+        ("rules: [{allow: a.example}]\nfiles: {write: [/srv]}", "write-outside", 3),
+        ("rules: [{allow: a.example, class: internal}]", "rule-without-internal", 2),
+        (_INTERNAL, "internal-without-rule", 2),
+        (
+            _RULE + _INTERNAL.replace("443", "443, 80"),
+            "internal-port-unused",
+            3,
+        ),
+        (
+            _RULE + _INTERNAL.replace("0/24", "0/8"),
+            "network-broad",
+            3,
+        ),
+        (
+            _RULE + _INTERNAL.replace("10.0.0.0/24", "100.100.0.0/16"),
+            "metadata-in-network",
+            3,
+        ),
+        (
+            _RULE + "catalogue: [{class: docs, hosts: [b.test]}, {class: paste, hosts: [b.test]}]",
+            "catalogue-conflict",
+            3,
+        ),
+        ("rules: [{allow: a.example, phases: [scoring]}]\nrubric: [a.example]", "rubric-hides-rule", 2),
+    ],
+)
+def test_each_finding_has_its_code_and_line(text: str, code: str, line: int) -> None:
+    found = [finding for finding in lint(text) if finding.code == code]
+    assert found, codes(text)
+    assert found[0].origin == (f"policy.yaml:{line}" if line else "policy.yaml")
+
+
+def test_r005_a_name_and_its_parent_are_accepted_and_warned() -> None:
+    found = lint('rules:\n  - allow: api.allowed.test\n  - allow: "*.allowed.test"')
+    assert [(finding.code, finding.origin) for finding in found] == [("rule-redundant", "policy.yaml:3")]
+    assert "policy.yaml:4" in found[0].message
+
+
+def test_r005_rules_that_differ_in_port_phase_or_identity_are_not_redundant() -> None:
+    rules = """\
+rules:
+  - {allow: api.allowed.test, ports: [443, 8443], protocol: tls}
+  - {allow: a.allowed.test, identities: [grader]}
+  - {allow: "*.allowed.test", phases: [work]}
+"""
+    assert codes(rules) == []
+
+
+def test_r012_deny_star_hides_every_allow() -> None:
+    found = lint('rules:\n  - allow: allowed.test\n  - deny: "*"')
+    assert [(finding.code, finding.origin) for finding in found] == [("deny-hides-all", "policy.yaml:4")]
+    assert "hides every allow" in found[0].message
+
+
+def test_a_denial_hides_a_rule_whatever_the_order() -> None:
+    for rules in ("[{deny: '*.x.test'}, {allow: a.x.test}]", "[{allow: a.x.test}, {deny: '*.x.test'}]"):
+        assert codes(f"rules: {rules}") == ["deny-hides-rule"]
+    assert codes("rules: [{deny: '*.x.test'}, {allow: x.test}]") == []
+    assert codes("rules: [{deny: a.x.test, ports: [80]}, {allow: a.x.test}]") == []
+
+
+def test_a_proxy_rule_hides_an_allow_for_the_same_name() -> None:
+    assert codes("rules: [{proxy: a.test}, {allow: a.test}]") == ["proxy-hides-allow"]
+    assert codes("rules: [{proxy: a.corp.test}, {allow: '*.corp.test'}]") == []
+
+
+def test_a_path_in_a_denial_closes_a_tunnelled_host() -> None:
+    found = lint("rules:\n  - allow: hub.test\nrubric:\n  - {host: hub.test, paths: [/a/**]}")
+    assert [(finding.code, finding.origin) for finding in found] == [("path-closes-host", "policy.yaml:5")]
+    assert codes("rules: [{deny: hub.test, paths: [/a/**]}, {allow: '*.test'}]")[-1] == "path-closes-host"
+    visible = "rules: [{proxy: hub.test, protocol: http, methods: [GET]}, {deny: hub.test, paths: [/a/**]}]"
+    assert "path-closes-host" not in codes(visible)
+
+
+def test_r029_a_code_host_alone_is_warned_with_its_companions() -> None:
+    found = [finding for finding in lint("rules: [{allow: github.com}]") if finding.code == "shared-place"]
+    assert "raw files" in found[0].message
+
+
+def test_r048_a_resolver_in_a_rule_is_warned() -> None:
+    assert "resolver-allowed" in codes("rules: [{allow: doh.test}]")
+    assert "resolver-allowed" in codes("rules: [{allow: dns.google}]")
+    wide = "rules: [{allow: '*.provider.test'}]\ncatalogue: [{class: resolver, hosts: [names.provider.test]}]"
+    assert "resolver-allowed" in codes(wide)
+    assert "resolver-allowed" not in codes("rules: [{allow: names.test}]")
+
+
+@pytest.mark.parametrize(
+    "name", ["blob.shared.test", "usercontent.test", "github.io", "s3.amazonaws.com", "amazonaws.com"]
+)
+def test_r088_a_wildcard_over_a_shared_suffix_is_warned(name: str) -> None:
+    assert codes(f'rules: [{{allow: "*.{name}"}}]') == ["wildcard-shared"]
+
+
+@pytest.mark.parametrize("place", ["code-host", "object-store", "paste", "dataset-hub"])
+def test_a_class_of_shared_things_is_a_way_out(place: str) -> None:
+    assert "shared-place" in codes(f"rules: [{{allow: a.example, class: {place}}}]")
+    narrow = f"rules: [{{proxy: a.example, class: {place}, paths: [/mine/**]}}]"
+    assert "shared-place" not in codes(narrow)
+
+
+@pytest.mark.parametrize(
+    "program", ["python3", "/usr/bin/python3.11", "bash", "git", "env", "node", "/lib64/ld-linux-x86-64.so.2"]
+)
+def test_r144_an_interpreter_on_the_list_is_warned(program: str) -> None:
+    assert codes(f"rules: [{{allow: a.example}}]\nexec: {{allow: [gcc, {program}]}}") == ["exec-interpreter"]
+
+
+def test_r144_an_ordinary_program_is_not_warned() -> None:
+    assert codes("rules: [{allow: a.example}]\nexec: {allow: [gcc, /usr/bin/ls, pythonic]}") == []
+
+
+def test_the_most_serious_findings_come_first_and_have_known_codes() -> None:
+    found = lint("rules:\n  - {allow: bücher.example, protocol: http}\n  - {allow: '*.github.io'}")
+    assert [finding.severity for finding in found] == ["warning", "note", "note"]
+    assert {finding.code for finding in found} <= set(LINT_CODES)
+
+
+@pytest.mark.parametrize("name", list_presets())
+def test_presets_hide_nothing_and_repeat_nothing(name: str) -> None:
+    faults = {"rule-redundant", "deny-hides-rule", "proxy-hides-allow", "word-unquoted", "name-converted"}
+    assert not faults & {finding.code for finding in lint_policy(load_preset(name))}
+
+
+def test_ten_thousand_rules_are_linted_without_looking_at_all_pairs() -> None:
+    rules = "\n".join(f"  - allow: h{number}.example" for number in range(10_000))
+    policy = load(f"version: 1\nrules:\n{rules}\n  - {{deny: '*.example', paths: [/a]}}")
+    started = time.process_time()
+    lint_policy(policy)
+    assert time.process_time() - started < 10  # all pairs would be 10^8 comparisons, minutes
