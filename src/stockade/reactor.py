@@ -16,6 +16,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 
 READ = select.EPOLLIN
@@ -100,10 +101,8 @@ class Reactor:
         signal.signal(signum, lambda *_: self.call_threadsafe(callback))
 
     def _drain_wakeups(self, _events: int) -> None:
-        try:
+        with suppress(BlockingIOError):
             os.read(self._wake_r, 4096)
-        except BlockingIOError:
-            pass
 
     # --- running -----------------------------------------------------------------------
 

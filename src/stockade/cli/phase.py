@@ -13,7 +13,8 @@ def add_parser(subparsers: Any) -> None:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "phase",
         help="move a running room to its next phase",
-        description="Move a running room to another phase. Phases go forward only, unless --reopen is given, which is recorded.",
+        description="Move a running room to another phase. Phases go forward only, unless --reopen is given, "
+        "which is recorded.",
     )
     parser.add_argument("phase", choices=[str(p) for p in Phase], help="the phase to go to")
     parser.add_argument("--ledger", type=Path, metavar="DIR", help="shelf on which to look for the run")

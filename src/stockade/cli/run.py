@@ -53,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="pass a variable to the command (may be repeated); the environment is empty otherwise but for the usual few",
+        help="pass a variable to the command (may be repeated); otherwise it gets the usual few only",
     )
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write a JSON report of the run to this file"

@@ -190,6 +190,9 @@ class Room:
         approved_by = self._approved.get((host.name, attempt.port)) if isinstance(host, Host) else None
         return self.engine.decide(attempt, addresses, approved_by=approved_by)
 
+    def refuse(self, attempt: Attempt, reason: Reason, why: str | None = None) -> Decision:
+        return self.engine.refuse(attempt, reason, why)
+
     def protocol_for(self, host: Host, port: int) -> Protocol | None:
         return self.engine.protocol_for(host, port)
 
