@@ -22,8 +22,8 @@ from stockade.net.host import Host, HostRefusal
 from stockade.protocol.effects import Dial, Hold, Record, RecordOutcome, Resolve
 from stockade.protocol.events import Dialed, DialFailed, HoldAnswered, PolicyReplaced, Recorded, Resolved
 from stockade.protocol.line import Line, Steps, wait_for
-from stockade.protocol.refusal import reason_of, take_back
-from stockade.vocabulary import Entry, Protocol, Reason, Verdict
+from stockade.protocol.refusal import reason_of
+from stockade.vocabulary import REASONS, Entry, Protocol, Reason, Verdict
 
 Objection = tuple[Reason, str | None]
 
@@ -36,9 +36,12 @@ class Judge(Interface):
 
     After a policy was replaced, the same object answers by the new one. After a person
     allowed a held attempt, it answers what that means; nobody else can make a permit.
+    `refuse` words a denial for something that the flow found.
     """
 
     def decide(self, attempt: Attempt, addresses: tuple[IPAddress, ...] | None = None) -> Decision: ...
+
+    def refuse(self, attempt: Attempt, reason: Reason, why: str | None = None) -> Decision: ...
 
     def protocol_for(self, host: Host, port: int) -> Protocol | None: ...
 
@@ -154,17 +157,24 @@ class Docket:
         decision = self.judge.decide(attempt, addresses)
         if decision.verdict is Verdict.DENY:
             if objection is not None and decision.reason is Reason.HELD:
-                return take_back(decision, *objection)  # nobody needs to be asked about a contradiction
+                return self.refuse(attempt, *objection)  # nobody needs to be asked about a contradiction
             return decision
         if objection is not None:
-            return take_back(decision, *objection)
+            return self.refuse(attempt, *objection)
         if not isinstance(attempt.host, Host):
-            return take_back(decision, Reason.MALFORMED_HOST)
+            return self.refuse(attempt, Reason.MALFORMED_HOST)
         if decision.limit_bytes is not None and (attempt.body_bytes or 0) > decision.limit_bytes:
-            return take_back(decision, Reason.BODY_TOO_LARGE)
+            return self.refuse(attempt, Reason.BODY_TOO_LARGE)
         if addresses is not None and decision.permit is None:
-            return take_back(decision, Reason.ADDRESS_NOT_JUDGED)
+            return self.refuse(attempt, Reason.ADDRESS_NOT_JUDGED)
         return decision
+
+    def refuse(self, attempt: Attempt, reason: Reason, detail: str | None = None) -> Decision:
+        """A denial for something that only the connection shows. What it says is never more than no."""
+        why = None if detail is None else f"{REASONS[reason].capitalize()}: {detail}"
+        denial = self.judge.refuse(attempt, reason, why)
+        assert denial.verdict is Verdict.DENY
+        return denial
 
     def _ask(
         self,
@@ -185,7 +195,7 @@ class Docket:
                 answer = self._hear(attempt, objection, addresses, event)
                 break
             if self.line.is_late(event):
-                answer = take_back(decision, Reason.HOLD_TIMED_OUT)
+                answer = self.refuse(attempt, Reason.HOLD_TIMED_OUT)
                 break
             if type(event) is PolicyReplaced:
                 answer = self._decide(attempt, objection, addresses)
@@ -201,18 +211,18 @@ class Docket:
         addresses: tuple[IPAddress, ...] | None,
         event: HoldAnswered,
     ) -> Decision:
-        answer = self._decide(attempt, objection, addresses)
         if not event.allowed:
-            return take_back(answer, Reason.HOLD_REFUSED, event.by)
+            return self.refuse(attempt, Reason.HOLD_REFUSED, event.by)
+        answer = self._decide(attempt, objection, addresses)
         if answer.reason is Reason.HELD:  # the answer has not reached the judge, and only it makes permits
-            return take_back(answer, Reason.HOLD_TIMED_OUT)
+            return self.refuse(attempt, Reason.HOLD_TIMED_OUT)
         return answer
 
     def weigh_refused(self, attempt: Attempt, violation: ProtocolViolation) -> Case:
         """The case of bytes that could not be read: denied, for the better reason of two."""
         decision = self.judge.decide(attempt)
         if decision.verdict is not Verdict.DENY or decision.reason is Reason.HELD or attempt.host is NOWHERE:
-            decision = take_back(decision, reason_of(violation), violation.message)
+            decision = self.refuse(attempt, reason_of(violation), violation.message)
         return Case(attempt, decision)
 
     # --- recording -------------------------------------------------------------------
@@ -271,7 +281,7 @@ class Docket:
         decision = self._decide(case.attempt, None, case.addresses)
         if decision.verdict is not Verdict.DENY:
             return None
-        return take_back(decision, Reason.POLICY_CHANGED, decision.why)
+        return self.refuse(case.attempt, Reason.POLICY_CHANGED, decision.why)
 
     def cut(self, denial: Decision) -> None:
         """End the connection because of this denial of what runs on it."""

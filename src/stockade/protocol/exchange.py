@@ -20,7 +20,7 @@ from stockade.protocol.events import Pumped
 from stockade.protocol.framing import NO_BODY, malformed
 from stockade.protocol.http1 import HeadFinder, RequestHead, ResponseHead, parse_response_head
 from stockade.protocol.line import Line, Steps
-from stockade.protocol.refusal import build_denial, build_failure, reason_of, status_of, take_back
+from stockade.protocol.refusal import build_denial, build_failure, reason_of, status_of
 
 # Interim answers are passed on and cost nothing, but nobody honest sends more than a few.
 MAX_INTERIM = 64
@@ -234,7 +234,8 @@ class Exchange:
         self._docket.finish(self._case, "cut", reason.value)
         self._line.drop_upstream()
         self._line.wants_client = False
-        case = Case(self._case.attempt, take_back(self._case.decision, reason, violation.message))
+        attempt = self._case.attempt
+        case = Case(attempt, self._docket.refuse(attempt, reason, violation.message))
         yield from self._docket.record(case)
         if self._response is not None:
             self._line.close(reset=True)

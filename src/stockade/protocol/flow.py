@@ -46,7 +46,6 @@ from stockade.protocol.events import (
 from stockade.protocol.flow_http import run_http, run_proxy
 from stockade.protocol.flow_socks import run_socks
 from stockade.protocol.line import FlowLimits, Line, Script, Steps
-from stockade.protocol.refusal import take_back
 from stockade.protocol.tunnels import run_raw, run_tls
 from stockade.vocabulary import Entry, Protocol, Reason
 
@@ -153,7 +152,7 @@ class Flow:
         if running is None:
             self._line.close(reset=True)
         else:
-            self._docket.cut(take_back(running.decision, Reason.UPLOAD_LIMIT))
+            self._docket.cut(self._docket.refuse(running.attempt, Reason.UPLOAD_LIMIT))
 
     # --- the script ------------------------------------------------------------------
 

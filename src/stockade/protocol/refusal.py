@@ -1,4 +1,4 @@
-"""How a refusal sounds: to the worker in its own protocol, in the record as a decision.
+"""How a refusal sounds to the worker, in HTTP.
 
 The worker learns the reason and the decision's id, and that this is policy and not a
 fault of the network (else it goes looking for ways round). It never learns a path, a
@@ -8,11 +8,10 @@ rule's text or what else is permitted: that is in the operator's log.
 from __future__ import annotations
 
 import msgspec
-from msgspec.structs import replace
 
 from stockade.decision.request import Decision
 from stockade.errors import ProtocolViolation
-from stockade.vocabulary import REASONS, Control, Reason, Risk, Verdict
+from stockade.vocabulary import REASONS, Reason
 
 _STATUS_TEXTS = {
     400: "Bad Request",
@@ -30,34 +29,8 @@ _STATUS_OF = {
     Reason.BODY_TOO_LARGE: 413,
     Reason.HEAD_TOO_LARGE: 431,
 }
-# What the flow itself refuses, where the engine would have let the attempt through: risk and control.
-_TAKEN_BACK: dict[Reason, tuple[Risk, Control]] = {
-    Reason.NAME_MISMATCH: (Risk.EXFILTRATION, Control.NAME_CONSISTENCY),
-    Reason.SNI_MISSING: (Risk.EXFILTRATION, Control.NAME_CONSISTENCY),
-    Reason.MALFORMED_HOST: (Risk.EXFILTRATION, Control.CANONICALISE_HOST),
-    Reason.MALFORMED_TLS: (Risk.EXFILTRATION, Control.SCHEME_AND_PORT_SCOPE),
-    Reason.MALFORMED_REQUEST: (Risk.EXFILTRATION, Control.OPERATION_SCOPE),
-    Reason.NOT_THE_PROTOCOL: (Risk.BENIGN, Control.SCHEME_AND_PORT_SCOPE),
-    Reason.PROTOCOL_NOT_CARRIED: (Risk.EXFILTRATION, Control.SCHEME_AND_PORT_SCOPE),
-    Reason.METHOD_NOT_PERMITTED: (Risk.EXFILTRATION, Control.OPERATION_SCOPE),
-    Reason.BODY_TOO_LARGE: (Risk.EXFILTRATION, Control.SIZE_RATE_QUOTA),
-    Reason.UPLOAD_LIMIT: (Risk.EXFILTRATION, Control.SIZE_RATE_QUOTA),
-    Reason.HEAD_TOO_LARGE: (Risk.EXFILTRATION, Control.SIZE_RATE_QUOTA),
-    Reason.FIRST_BYTE_TIMEOUT: (Risk.BENIGN, Control.SIZE_RATE_QUOTA),
-    Reason.ADDRESS_NOT_JUDGED: (Risk.SSRF, Control.CHECK_RESOLVED_ADDRESS),
-}
-
 _HINT = "This is the sandbox's policy and not a network fault, so another way will not work either; "
 _ASK = "whoever runs the sandbox finds this decision under its id and can change the policy."
-
-
-def take_back(decision: Decision, reason: Reason, detail: str | None = None) -> Decision:
-    """The same decision as a denial: a flow can only ever take away what the engine gave."""
-    risk, control = _TAKEN_BACK.get(reason, (decision.risk, decision.control))
-    why = REASONS[reason] if detail is None else f"{REASONS[reason]}: {detail}"
-    return replace(
-        decision, verdict=Verdict.DENY, risk=risk, control=control, reason=reason, why=why, permit=None
-    )
 
 
 def reason_of(violation: ProtocolViolation) -> Reason:

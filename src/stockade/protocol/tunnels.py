@@ -16,19 +16,6 @@ from stockade.protocol.line import Line, Script, Steps
 from stockade.protocol.tls_hello import ClientHello, parse_client_hello
 from stockade.vocabulary import Protocol, Reason, Verdict
 
-# Judged without method and path, a request is sometimes denied for lacking them; then the head decides.
-_NEED_THE_HEAD = frozenset(
-    (
-        Reason.METHOD_NOT_PERMITTED,
-        Reason.PATH_NOT_PERMITTED,
-        Reason.QUERY_TOO_LONG,
-        Reason.BODY_TOO_LARGE,
-        Reason.UPGRADE_NOT_PERMITTED,
-        Reason.FOREIGN_CREDENTIAL,
-        Reason.FORBIDDEN_CONTENT,
-    )
-)
-
 Inner = Callable[[Docket, Endpoint, "tuple[IPAddress, ...] | None"], Script]
 
 
@@ -79,7 +66,7 @@ def enter(docket: Docket, place: Endpoint, door: Door, run_http: Inner) -> Steps
     if protocol is Protocol.TLS and case.permit is not None:
         door.accept()
         return run_tls(docket, place, case.addresses)
-    if protocol is Protocol.HTTP and (case.permit is not None or case.decision.reason in _NEED_THE_HEAD):
+    if protocol is Protocol.HTTP and case.permit is not None:
         door.accept()
         return run_http(docket, place, case.addresses)
     return (yield from _carry(docket, case, door))
