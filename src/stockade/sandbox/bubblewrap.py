@@ -1,0 +1,205 @@
+"""bubblewrap's command line from a plan, and its start: as an ordinary user, or by root on the worker's behalf.
+
+What must stay true:
+
+* Always ``--unshare-user`` by name: ``--unshare-all`` only tries it (boundary.md F9).
+* Never ``--block-fd``: bwrap goes on when that descriptor is closed (F2). The stage waits.
+* Started by root, the uid is changed *before* bwrap runs: bwrap run by uid 0 maps the
+  worker to the host's root whatever it is told (F1).
+* bwrap gets /dev/null and a pipe for complaints, in a session of its own, so that no
+  Ctrl-C reaches it and no stream of the caller is held open by it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+
+from stockade.errors import ContainmentError, HostError
+from stockade.sandbox.plan import SandboxPlan
+from stockade.sandbox.socket_filter import compile_filter, load_filter_table
+from stockade.sandbox.view import SANDBOX_NAME, STAGE_PATH, Mount, MountKind
+
+INFO_FD_NAME, LIFELINE_FD_NAME, FILTER_FD_NAME = "info", "lifeline", "filter"
+
+
+def compile_arguments(
+    plan: SandboxPlan,
+    *,
+    descriptors: Mapping[str, int],
+    sources: Mapping[str, str],
+    dies_with_thread: bool,
+) -> list[str]:
+    """The whole command line; pure.
+
+    Args:
+        plan: What is to be built.
+        descriptors: Numbers in bwrap for ``info``, ``lifeline``, ``filter`` and for each DATA target.
+        sources: Where a bind's source stands instead, by target (root's id-mapped clones).
+        dies_with_thread: Name ``--die-with-parent``; it is bound to the thread that starts bwrap.
+    """
+    arguments = [
+        "bwrap",
+        "--unshare-user",
+        "--unshare-all",
+        "--disable-userns",
+        "--as-pid-1",
+        "--new-session",
+    ]
+    arguments += ["--clearenv", "--cap-drop", "ALL", "--hostname", SANDBOX_NAME]
+    if not plan.has_room:
+        arguments += ["--share-net"]
+    if dies_with_thread:
+        arguments += ["--die-with-parent"]
+    arguments += ["--perms", "0755", "--dir", os.path.dirname(STAGE_PATH)]
+    arguments += ["--perms", "0444", "--ro-bind-data", str(descriptors[STAGE_PATH]), STAGE_PATH]
+    for mount in plan.mounts:
+        arguments += _mount_arguments(mount, descriptors, sources)
+    if plan.has_filter:
+        arguments += ["--seccomp", str(descriptors[FILTER_FD_NAME])]
+    arguments += ["--info-fd", str(descriptors[INFO_FD_NAME])]
+    arguments += ["--", plan.interpreter, "-I", "-S", STAGE_PATH, str(descriptors[LIFELINE_FD_NAME])]
+    return [*arguments, "terminal"] if plan.terminal else arguments
+
+
+def _mount_arguments(mount: Mount, descriptors: Mapping[str, int], sources: Mapping[str, str]) -> list[str]:
+    option = f"--{mount.kind.value}"
+    match mount.kind:
+        case MountKind.READ_ONLY | MountKind.WRITABLE:
+            return [option, sources.get(mount.target, mount.source), mount.target]
+        case MountKind.LINK:
+            return [option, mount.source, mount.target]
+        case MountKind.DATA | MountKind.COVER:
+            number = str(descriptors[mount.target])
+            return ["--perms", f"{mount.mode:04o}", option, number, mount.target]
+        case MountKind.TMPFS | MountKind.FOLDER:
+            return ["--perms", f"{mount.mode:04o}", option, mount.target]
+        case MountKind.PROC | MountKind.DEV | MountKind.FREEZE:
+            return [option, mount.target]
+
+
+def open_data(plan: SandboxPlan, stage_text: bytes) -> dict[str, int]:
+    """A memory file for each piece of content that bwrap reads: stage, small files, filter."""
+    contents = {mount.target: mount.data for mount in plan.mounts if mount.kind in _HAVE_DATA}
+    contents[STAGE_PATH] = stage_text
+    if plan.has_filter:
+        contents[FILTER_FD_NAME] = _filter_program(plan.machine)
+    return {target: _memory_file(content) for target, content in contents.items()}
+
+
+_HAVE_DATA = (MountKind.DATA, MountKind.COVER)
+
+
+def _filter_program(machine: str) -> bytes:
+    try:
+        return compile_filter(load_filter_table(), machine)
+    except KeyError as error:
+        raise HostError(
+            "machine-unsupported",
+            f"there is no system-call table for {machine}",
+            "x86_64 and aarch64 are supported; src/stockade/sandbox/socket_filter.json takes others",
+        ) from error
+
+
+def _memory_file(content: bytes) -> int:
+    fd = os.memfd_create("stockade", os.MFD_CLOEXEC)
+    os.write(fd, content)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def fork_quietly() -> int:
+    """`os.fork`, without Python 3.12's warning about threads.
+
+    Sound here because the children that we fork only make system calls through names
+    that are imported already, and end in exec or `os._exit`.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def launch(
+    bwrap: str,
+    arguments: Sequence[str],
+    keep: Sequence[int],
+    complaints: int,
+    prepare: Callable[[], None],
+) -> int:
+    """Start bwrap and return its pid.
+
+    Args:
+        bwrap: The program.
+        arguments: Its whole command line.
+        keep: Descriptors that it inherits under their own numbers; all others are closed.
+        complaints: Becomes its standard error.
+        prepare: Called in the child before exec; may change who it is. An `OSError` that
+            it raises is written to `complaints`.
+    """
+    pid = fork_quietly()
+    if pid:
+        return pid
+    try:
+        os.setsid()
+        null = os.open("/dev/null", os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 1)
+        os.dup2(complaints, 2)
+        _close_others(keep)
+        prepare()
+        os.chdir("/")
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        os.execve(bwrap, list(arguments), {})
+    except OSError as error:
+        os.write(2, f"{error}".encode())
+    finally:
+        os._exit(125)
+
+
+def _close_others(keep: Sequence[int]) -> None:
+    last = 2
+    for fd in sorted(keep):
+        os.closerange(last + 1, fd)
+        os.set_inheritable(fd, True)
+        last = fd
+    os.closerange(last + 1, sys.maxsize >> 32)
+
+
+def explain_complaint(text: str) -> HostError | ContainmentError:
+    """Say what bwrap's own words mean for the operator."""
+    for sign, code, remedy in _KNOWN_COMPLAINTS:
+        if sign in text:
+            return HostError(code, f"bubblewrap could not build the sandbox: {text}", remedy)
+    said = text or "it ended without a word"
+    return HostError(
+        "sandbox-failed",
+        f"bubblewrap could not build the sandbox: {said}",
+        "`stockade doctor` says what this host can enforce",
+    )
+
+
+_USERNS_REMEDY = (
+    "allow unprivileged user namespaces: sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0; "
+    "on Ubuntu an AppArmor profile for bwrap (package apparmor-profiles, bwrap-userns-restrict)"
+)
+_KNOWN_COMPLAINTS = (
+    ("No permissions to create new namespace", "userns-forbidden", _USERNS_REMEDY),
+    ("Creating new namespace failed", "userns-forbidden", _USERNS_REMEDY),
+    ("setting up uid map", "userns-forbidden", _USERNS_REMEDY),
+    ("loopback: Failed", "userns-restricted", _USERNS_REMEDY),
+    ("idmap", "idmap-unsupported", "start Stockade as the owner of the workspace instead of root"),
+    (
+        "Can't mount proc",
+        "proc-masked",
+        "in a container, unmask /proc: --security-opt systempaths=unconfined (Docker) or unmask=ALL (Podman)",
+    ),
+)

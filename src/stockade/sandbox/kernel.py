@@ -1,0 +1,139 @@
+"""System calls that Python has no name for, each as one small function.
+
+ctypes is unsafe by nature; it is needed because these calls have no wrapper in the
+standard library of Python 3.11. Sound because each function passes integers, byte
+strings that outlive the call, or one structure of fixed layout, and turns every
+failure into `OSError` with its errno. The numbers are the same on x86-64 and arm64
+(all are newer than the point where the tables were unified).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWNET = 0x40000000
+
+AT_FDCWD = -100
+AT_EMPTY_PATH = 0x1000
+AT_RECURSIVE = 0x8000
+OPEN_TREE_CLONE = 1
+OPEN_TREE_CLOEXEC = os.O_CLOEXEC
+MOVE_MOUNT_F_EMPTY_PATH = 0x4
+MOUNT_ATTR_RDONLY = 0x1
+MOUNT_ATTR_IDMAP = 0x00100000
+
+MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
+
+RESOLVE_NO_MAGICLINKS = 0x02
+RESOLVE_NO_SYMLINKS = 0x04
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_RAISE = 2
+
+NS_GET_USERNS = 0xB701
+
+_OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+class _MountAttr(ctypes.Structure):
+    _fields_ = (
+        ("attr_set", ctypes.c_uint64),
+        ("attr_clr", ctypes.c_uint64),
+        ("propagation", ctypes.c_uint64),
+        ("userns_fd", ctypes.c_uint64),
+    )
+
+
+def open_without_links(path: str | bytes, flags: int) -> int:
+    """Open a path in which no component may be a link; ELOOP says that one was (openat2, 5.6)."""
+    how = _OpenHow(flags | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+    raw = ctypes.c_char_p(os.fsencode(path))
+    result = _libc.syscall(_OPENAT2, AT_FDCWD, raw, ctypes.byref(how), ctypes.sizeof(how))
+    return _check(result, f"openat2 {os.fsdecode(path)}")
+
+
+def open_tree(path: str | bytes) -> int:
+    """Clone the mount at a path, with all below it, as a detached tree (needs CAP_SYS_ADMIN)."""
+    raw = ctypes.c_char_p(os.fsencode(path))
+    flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE
+    return _check(_libc.syscall(_OPEN_TREE, AT_FDCWD, raw, flags), f"open_tree {os.fsdecode(path)}")
+
+
+def open_tree_at(fd: int) -> int:
+    """Like `open_tree`, for what an open descriptor refers to: no path is looked up again."""
+    flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH
+    return _check(_libc.syscall(_OPEN_TREE, fd, ctypes.c_char_p(b""), flags), "open_tree")
+
+
+def set_mount_attributes(tree_fd: int, attributes: int, userns_fd: int = 0) -> None:
+    """Set attributes on a detached tree and all below it (mount_setattr, 5.12)."""
+    attr = _MountAttr(attributes, 0, 0, userns_fd)
+    flags = AT_EMPTY_PATH | AT_RECURSIVE
+    result = _libc.syscall(
+        _MOUNT_SETATTR, tree_fd, ctypes.c_char_p(b""), flags, ctypes.byref(attr), ctypes.sizeof(attr)
+    )
+    _check(result, "mount_setattr")
+
+
+def move_mount(tree_fd: int, target: str | bytes) -> None:
+    """Attach a detached tree at a path of the caller's own mount namespace."""
+    raw = ctypes.c_char_p(os.fsencode(target))
+    empty = ctypes.c_char_p(b"")
+    result = _libc.syscall(_MOVE_MOUNT, tree_fd, empty, AT_FDCWD, raw, MOVE_MOUNT_F_EMPTY_PATH)
+    _check(result, f"move_mount {os.fsdecode(target)}")
+
+
+def mount(source: bytes, target: bytes, kind: bytes, flags: int, data: bytes = b"") -> None:
+    _check(_libc.mount(source, target, kind, ctypes.c_ulong(flags), data), f"mount {target.decode()}")
+
+
+def unshare(flags: int) -> None:
+    _check(_libc.unshare(flags), "unshare")
+
+
+def setns(fd: int, kind: int) -> None:
+    _check(_libc.setns(fd, kind), "setns")
+
+
+def die_with_parent(signum: int) -> None:
+    """Ask for `signum` when the thread that forked us ends (cleared by a change of credentials)."""
+    _check(_libc.prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
+
+
+class _CapHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+def keep_capabilities_over_exec(capabilities: tuple[int, ...]) -> None:
+    """Make capabilities ambient, so that a program we start in this namespace has them.
+
+    Needed because the builder is not uid 0 in the room's user namespace until its
+    map is written, and execve drops what is not ambient then (capabilities(7)).
+    """
+    header = _CapHeader(0x20080522, 0)
+    data = (ctypes.c_uint32 * 6)()
+    _check(_libc.capget(ctypes.byref(header), data), "capget")
+    data[2] |= sum(1 << number for number in capabilities)  # inheritable, numbers below 32
+    _check(_libc.capset(ctypes.byref(header), data), "capset")
+    for number in capabilities:
+        _check(_libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, number, 0, 0), "prctl(PR_CAP_AMBIENT)")

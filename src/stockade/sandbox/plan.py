@@ -1,0 +1,349 @@
+"""The plan of one sandbox: everything that will be done, as a value. Pure.
+
+`plan_sandbox` turns what was asked for and what the host has into a `SandboxPlan`; the
+same plan is printed by ``--dry-run``, compared in tests, and carried out by supervise.py.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from stockade.errors import UserError
+from stockade.sandbox.environment import plan_environment
+from stockade.sandbox.paths import PathFact
+from stockade.sandbox.room import RoomTools
+from stockade.sandbox.view import (
+    HOME,
+    Mount,
+    MountKind,
+    base_mounts,
+    bind,
+    by_depth,
+    chain_below,
+    hide_mounts,
+    identity_mounts,
+    is_below,
+)
+
+# What can be given up here and now; the other names of DESIGN §10 belong to layers still to come.
+REMOVABLE_LAYERS = frozenset({"room", "seccomp"})
+DEFAULT_PROCESSES = 4096  # a browser uses some hundred threads, each of which counts
+DEFAULT_OPEN_FILES = 65536
+
+
+class SandboxRequest(Struct, frozen=True, kw_only=True):
+    """What is asked for.
+
+    Attributes:
+        argv: The command; its first word is looked up as a shell would.
+        workspace: The operator's working folder, links and all.
+        read, write, hide: Absolute paths; `write` opens what is otherwise read-only.
+        invisible: Our own files (policy, ledger), covered wherever the view shows them.
+        caller_environment: The environment of whoever started us.
+        extra_environment: ``NAME`` or ``NAME=VALUE`` that the operator passes besides.
+        processes: Limit on processes and threads, None for the default.
+        layers_off: Layers given up by ``--without-layer``.
+        run_id: Shown inside; gives no right.
+    """
+
+    argv: tuple[str, ...]
+    workspace: Path
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+    hide: tuple[Path, ...] = ()
+    invisible: tuple[Path, ...] = ()
+    caller_environment: Mapping[str, str] = {}
+    extra_environment: tuple[str, ...] = ()
+    processes: int | None = None
+    layers_off: frozenset[str] = frozenset()
+    run_id: str = ""
+
+
+class HostFacts(Struct, frozen=True, kw_only=True):
+    """What this host has, as far as a plan depends on it; made by probe.py.
+
+    Attributes:
+        uid, gid: Whose the worker will be, on the host.
+        started_as_root: Stockade has root's rights and must give them up before bwrap.
+        interpreter: Path, in the view, of the Python that runs the stage.
+        root_links, root_folders: How ``/bin``, ``/lib`` and so on are made here.
+        etc, caches: Names below /etc, and cache folders, that are shown.
+        workspace, read, write, hide: The judged paths of the request.
+        invisible: Those of the request's own files that exist: (path, is a folder).
+        protected: Existing paths inside writable folders that stay read-only.
+        libraries: Folders and files outside /usr that the command needs: (fact, why).
+        links: Links (path, target) outside the view that lead to those.
+        program: The file to execute; empty lets the search path decide inside.
+        workspace_link: The logical path by which the operator came to the workspace, if a link.
+        stdin_is_terminal and so on: What the caller's standard streams are.
+        notes: Things the operator should know.
+    """
+
+    uid: int
+    gid: int
+    started_as_root: bool
+    machine: str
+    bwrap: str
+    tools: RoomTools
+    interpreter: str
+    root_links: tuple[tuple[str, str], ...]
+    root_folders: tuple[str, ...]
+    etc: tuple[str, ...]
+    caches: tuple[str, ...]
+    workspace: PathFact
+    read: tuple[PathFact, ...] = ()
+    write: tuple[PathFact, ...] = ()
+    hide: tuple[PathFact, ...] = ()
+    invisible: tuple[tuple[str, bool], ...] = ()
+    protected: tuple[PathFact, ...] = ()
+    libraries: tuple[tuple[PathFact, str], ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    program: str = ""
+    workspace_link: str = ""
+    stdin_is_terminal: bool = False
+    stdout_is_terminal: bool = False
+    stderr_is_terminal: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class SandboxPlan(Struct, frozen=True, kw_only=True):
+    """What will be done.
+
+    Attributes:
+        argv: The command as given.
+        program: The file to execute, empty for a look-up in PATH inside.
+        cwd: The worker's folder: the same path inside and outside.
+        environment: All of the worker's variables.
+        mounts: The view, in the order in which it is put up.
+        terminal: The worker gets a terminal of ours; `stderr_in_terminal` if its standard
+            error goes there too.
+        worker_uid, worker_gid: Who the worker is on the host.
+        limits: Resource limits as (name of the RLIMIT, soft, hard); None keeps the caller's.
+        layers_off: What was given up.
+    """
+
+    argv: tuple[str, ...]
+    program: str
+    cwd: str
+    environment: dict[str, str]
+    mounts: tuple[Mount, ...]
+    workspace: Path
+    writable: tuple[Path, ...]
+    readable: tuple[Path, ...]
+    hidden: tuple[Path, ...]
+    protected: tuple[Path, ...]
+    terminal: bool
+    stderr_in_terminal: bool
+    worker_uid: int
+    worker_gid: int
+    started_as_root: bool
+    machine: str
+    bwrap: str
+    tools: RoomTools
+    interpreter: str
+    limits: tuple[tuple[str, int | None, int], ...]
+    layers_off: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def has_room(self) -> bool:
+        return "room" not in self.layers_off
+
+    @property
+    def has_filter(self) -> bool:
+        return "seccomp" not in self.layers_off
+
+    def describe(self) -> list[str]:
+        """The plan as lines for a person; ``--dry-run`` prints them."""
+        who = f"uid {self.worker_uid}, gid {self.worker_gid} on the host"
+        if self.started_as_root:
+            who += " (started as root: changed before bubblewrap, files keep their owner by id-mapped binds)"
+        lines = [
+            f"command: {shlex.join(self.argv)}" + (f" ({self.program})" if self.program else ""),
+            f"folder: {self.cwd}",
+            f"worker: {who}; no capabilities, no new privileges",
+            "room: " + ("own network, every way leads to the gateway" if self.has_room else "GIVEN UP"),
+            "filter: " + ("socket families and terminal calls" if self.has_filter else "GIVEN UP"),
+            "streams: " + ("a terminal of ours" if self.terminal else "pipes"),
+        ]
+        lines += [f"limit: {name} {hard}" for name, _soft, hard in self.limits]
+        lines += [f"view: {mount.describe()}" for mount in self.mounts]
+        lines += [f"environment: {name}={value}" for name, value in sorted(self.environment.items())]
+        lines += [f"note: {note}" for note in self.notes]
+        return lines
+
+
+def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
+    """Decide the whole sandbox.
+
+    Raises:
+        UserError: A layer is given up that cannot be, or there is no command.
+    """
+    _refuse_unknown_layers(request.layers_off)
+    if not request.argv or not request.argv[0]:
+        raise UserError("no-command", "there is no command to run", "stockade run [options] -- CMD...")
+    operator = [host.workspace, *host.read, *host.write]
+    folders = [
+        "/usr",
+        "/bin",
+        "/sbin",
+        *(fact.path for fact in operator),
+        *(f.path for f, _ in host.libraries),
+    ]
+    return SandboxPlan(
+        argv=request.argv,
+        program=host.program,
+        cwd=host.workspace.path,
+        environment=plan_environment(
+            request.caller_environment,
+            visible_folders=folders,
+            extra=request.extra_environment,
+            run_id=request.run_id,
+            workspace=host.workspace.path,
+        ),
+        mounts=tuple(plan_mounts(host)),
+        workspace=Path(host.workspace.path),
+        writable=tuple(Path(fact.path) for fact in host.write),
+        readable=tuple(Path(fact.path) for fact in host.read),
+        hidden=tuple(Path(fact.path) for fact in host.hide),
+        protected=tuple(Path(fact.path) for fact in host.protected),
+        terminal=host.stdin_is_terminal and host.stdout_is_terminal,
+        stderr_in_terminal=host.stderr_is_terminal,
+        worker_uid=host.uid,
+        worker_gid=host.gid,
+        started_as_root=host.started_as_root,
+        machine=host.machine,
+        bwrap=host.bwrap,
+        tools=host.tools,
+        interpreter=host.interpreter,
+        limits=plan_limits(request.processes),
+        layers_off=request.layers_off,
+        notes=host.notes,
+    )
+
+
+def _refuse_unknown_layers(layers_off: frozenset[str]) -> None:
+    refused = sorted(layers_off - REMOVABLE_LAYERS)
+    if refused:
+        raise UserError(
+            "layer-not-removable",
+            f"--without-layer={refused[0]}: this layer does not exist yet or is never given up",
+            f"what can be given up: {', '.join(sorted(REMOVABLE_LAYERS))}",
+        )
+
+
+def plan_limits(processes: int | None) -> tuple[tuple[str, int | None, int], ...]:
+    """Best effort without a cgroup: (name, soft or None for the caller's, hard)."""
+    count = DEFAULT_PROCESSES if processes is None else processes
+    return (
+        ("RLIMIT_NPROC", count, count),  # counts in the sandbox's own user namespace
+        ("RLIMIT_NOFILE", None, DEFAULT_OPEN_FILES),
+        ("RLIMIT_CORE", 0, 0),  # a core file would lie in the workspace and hold what was in memory
+    )
+
+
+# --- the view ------------------------------------------------------------------------------
+
+
+def plan_mounts(host: HostFacts) -> list[Mount]:
+    """The whole view in order; see view.py for why in this order."""
+    mounts = base_mounts(
+        root_links=host.root_links, root_folders=host.root_folders, etc=host.etc, caches=host.caches
+    )
+    mounts += identity_mounts(host.uid, host.gid)
+    folders = by_depth([*_library_mounts(host), *_operator_mounts(host)])
+    mounts += folders
+    writable = [mount.target for mount in folders if mount.kind is MountKind.WRITABLE]
+    mounts += _protecting_mounts(host, writable)
+    mounts += _hiding_mounts(host, [mount.target for mount in folders])
+    mounts += [
+        Mount(kind=MountKind.LINK, target=path, source=target, why="leads to the program")
+        for path, target in host.links
+    ]
+    if host.workspace_link:
+        came_by = "the path by which you came here"
+        mounts.append(
+            Mount(kind=MountKind.LINK, target=host.workspace_link, source=host.workspace.path, why=came_by)
+        )
+    mounts.append(Mount(kind=MountKind.FREEZE, target="/", why="nothing can be added beside the above"))
+    return mounts
+
+
+def _owned(host: HostFacts, fact: PathFact) -> tuple[int, int] | None:
+    return fact.owner if host.started_as_root else None
+
+
+def _operator_mounts(host: HostFacts) -> list[Mount]:
+    """Workspace, files.read and files.write; a path inside a wider writable one is writable already."""
+    writable = {fact.path: fact for fact in host.write}
+    readable = {host.workspace.path: host.workspace} | {fact.path: fact for fact in host.read}
+    mounts = []
+    for path, fact in (readable | writable).items():
+        wider = [folder for folder in writable if folder != path and is_below(path, folder)]
+        if wider:
+            continue
+        kind = MountKind.WRITABLE if path in writable else MountKind.READ_ONLY
+        why = (
+            "workspace"
+            if path == host.workspace.path
+            else "files.write"
+            if path in writable
+            else "files.read"
+        )
+        mounts.append(bind(path, kind, why, owner=_owned(host, fact), identity=fact.identity))
+    return mounts
+
+
+def _library_mounts(host: HostFacts) -> list[Mount]:
+    shown = [fact.path for fact in (host.workspace, *host.read, *host.write)]
+    return [
+        bind(fact.path, MountKind.READ_ONLY, why, owner=_owned(host, fact), identity=fact.identity)
+        for fact, why in host.libraries
+        if not any(is_below(fact.path, folder) for folder in shown)
+    ]
+
+
+def _protecting_mounts(host: HostFacts, writable: Sequence[str]) -> list[Mount]:
+    """Read-only binds on what must stay, and a bind on each folder above it up to the writable root.
+
+    Without the latter the worker would rename ``.git`` away and put one with other hooks
+    in its place; a mount point cannot be renamed.
+    """
+    pinned: dict[str, Mount] = {}
+    covers: list[Mount] = []
+    for fact in host.protected:
+        root = max((folder for folder in writable if is_below(fact.path, folder)), key=len, default="")
+        if not root or root == fact.path:
+            continue
+        # The owner is the root's: a bind over a bind shows the same files under the same names.
+        owner = next((f.owner for f in host.write if f.path == root), None) if host.started_as_root else None
+        for folder in chain_below(root, fact.path):
+            pinned.setdefault(folder, bind(folder, MountKind.WRITABLE, "cannot be renamed", owner=owner))
+        covers.append(
+            bind(
+                fact.path,
+                MountKind.READ_ONLY,
+                "run or obeyed by other programs later",
+                owner=owner,
+                identity=fact.identity,
+            )
+        )
+    return by_depth([*pinned.values(), *covers])
+
+
+def _hiding_mounts(host: HostFacts, shown: Sequence[str]) -> list[Mount]:
+    wanted = {fact.path: (fact.is_folder, "files.hide") for fact in host.hide}
+    for path, is_folder in host.invisible:
+        if any(is_below(path, folder) for folder in shown):
+            wanted[path] = (is_folder, "Stockade's own")
+    outermost = [
+        path for path in wanted if not any(path != other and is_below(path, other) for other in wanted)
+    ]
+    return [mount for path in sorted(outermost) for mount in hide_mounts(path, *wanted[path])]
+
+
+__all__ = ["HOME", "HostFacts", "SandboxPlan", "SandboxRequest", "plan_sandbox"]

@@ -1,0 +1,262 @@
+"""What this host has, as far as a sandbox depends on it. Reads, and changes nothing.
+
+`probe_host` gathers the facts for one request; the plan is then pure. What a host can
+*enforce* is found out by trying, in trial.py, for `stockade doctor`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+from stockade.errors import HostError, UserError
+from stockade.sandbox.environment import plan_search_path
+from stockade.sandbox.paths import (
+    PathFact,
+    Survey,
+    probe_path,
+    probe_workspace,
+    protected_in,
+    refuse_doors,
+    survey,
+)
+from stockade.sandbox.plan import HostFacts, SandboxRequest
+from stockade.sandbox.program import resolve_program
+from stockade.sandbox.room import RoomTools
+from stockade.sandbox.view import CACHES_SHOWN, ETC_SHOWN, ETC_SHOWN_PREFIXES, is_below
+
+# One below `nobody`, which owns other things (NFS, daemons). No distribution hands it out: Debian's
+# static ids end at 65534, its dynamic ones at 59999, systemd's dynamic users at 65519, and
+# subordinate ids begin at 100000. If a site has given it away, the next free one below is taken.
+FIRST_WORKER_UID = 65533
+LAST_WORKER_UID = 65500
+
+_ROOT_NAMES = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_TOOL_FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+_REMEDIES = {
+    "bwrap": ("bwrap-missing", "install bubblewrap (Debian, Ubuntu, Fedora, Arch: package bubblewrap)"),
+    "nft": ("nft-missing", "install nftables (package nftables)"),
+    "ip": ("ip-missing", "install iproute2 (package iproute2, on Fedora iproute)"),
+}
+
+
+def find_tool(name: str) -> str:
+    """The program of the host, in the caller's PATH or the usual system folders.
+
+    Raises:
+        HostError: It is not there; the code and the remedy name it.
+    """
+    path = os.environ.get("PATH", "")
+    for folder in [*path.split(":"), *(_TOOL_FOLDERS if path else ())]:
+        candidate = os.path.join(folder, name)
+        if folder.startswith("/") and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return candidate
+    code, remedy = _REMEDIES[name]
+    raise HostError(code, f"{name} is not installed, so the command cannot be contained", remedy)
+
+
+def probe_host(request: SandboxRequest) -> HostFacts:
+    """Everything `plan_sandbox` needs to know about this host for this request.
+
+    Raises:
+        HostError: A program is missing, or a folder holds sockets of the host.
+        UserError: A path of the request cannot be shown.
+    """
+    started_as_root, uid, gid = probe_worker()
+    links, folders = probe_root_layout()
+    workspace = probe_workspace(str(request.workspace))
+    read = tuple(probe_path(os.path.normpath(path), "files.read") for path in request.read)
+    write = tuple(probe_path(os.path.normpath(path), "files.write") for path in request.write)
+    hide = tuple(_probe_hidden(request))
+    shown = (workspace, *read, *write)
+    program = resolve_program(
+        request.argv[0] if request.argv else "",
+        workspace=workspace.path,
+        visible=("/usr", *(f"/{name}" for name, _to in links), *folders, *(fact.path for fact in shown)),
+        inside_path=plan_search_path(
+            request.caller_environment.get("PATH", ""), ["/usr", *(fact.path for fact in shown)]
+        ),
+        caller_path=request.caller_environment.get("PATH", ""),
+    )
+    interpreter, interpreter_libraries = probe_interpreter()
+    protected, notes = _search(shown, write, tuple(fact.path for fact in hide))
+    return HostFacts(
+        uid=uid,
+        gid=gid,
+        started_as_root=started_as_root,
+        machine=os.uname().machine,
+        bwrap=find_tool("bwrap"),
+        tools=RoomTools(ip=find_tool("ip"), nft=find_tool("nft")),
+        interpreter=interpreter,
+        root_links=links,
+        root_folders=folders,
+        etc=probe_etc(),
+        caches=tuple(path for path in CACHES_SHOWN if os.path.isdir(path)),
+        workspace=workspace,
+        read=read,
+        write=write,
+        hide=hide,
+        invisible=tuple(_probe_invisible(request, workspace)),
+        protected=protected,
+        libraries=(*program.libraries, *interpreter_libraries),
+        links=program.links,
+        program=program.path,
+        workspace_link=_logical_path(request, workspace),
+        stdin_is_terminal=_is_terminal(0),
+        stdout_is_terminal=_is_terminal(1),
+        stderr_is_terminal=_is_terminal(2),
+        notes=(*notes, *_notes_on(workspace)),
+    )
+
+
+# --- who -----------------------------------------------------------------------------------
+
+
+def probe_worker() -> tuple[bool, int, int]:
+    """Whether we have root's rights to give up, and the (uid, gid) of the worker on the host."""
+    uid, gid = os.geteuid(), os.getegid()
+    if uid != 0 or not _maps_more_than_root():
+        # An ordinary user; or root of a user namespace that knows no other id, which outside is
+        # an ordinary user as well: there is nothing to change to and nothing to give up.
+        return (False, uid, gid)
+    free = _free_uid()
+    return (True, free, free)
+
+
+def _maps_more_than_root() -> bool:
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        ranges = [tuple(map(int, line.split())) for line in file]
+    return any(first <= FIRST_WORKER_UID < first + count for first, _outside, count in ranges)
+
+
+def _free_uid() -> int:
+    import grp
+    import pwd
+
+    for number in range(FIRST_WORKER_UID, LAST_WORKER_UID, -1):
+        try:
+            pwd.getpwuid(number)
+        except KeyError:
+            try:
+                grp.getgrgid(number)
+            except KeyError:
+                return number
+    raise HostError(
+        "no-free-uid",
+        f"started by root, and every user id from {LAST_WORKER_UID + 1} to {FIRST_WORKER_UID} is taken",
+        "start Stockade as an ordinary user",
+    )
+
+
+# --- the base of the view ------------------------------------------------------------------
+
+
+def probe_root_layout() -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """How this host makes /bin and its like: links (as ``(path, target)``) or folders."""
+    links, folders = [], []
+    for name in _ROOT_NAMES:
+        path = f"/{name}"
+        if os.path.islink(path):
+            links.append((path, os.readlink(path)))
+        elif os.path.isdir(path):
+            folders.append(path)
+    return tuple(links), tuple(folders)
+
+
+def probe_etc() -> tuple[str, ...]:
+    """Those of the shown names of /etc that exist here."""
+    listed = [name for name in sorted(os.listdir("/etc")) if name.startswith(ETC_SHOWN_PREFIXES)]
+    return tuple(name for name in (*ETC_SHOWN, *listed) if os.path.exists(f"/etc/{name}"))
+
+
+def probe_interpreter() -> tuple[str, list[tuple[PathFact, str]]]:
+    """The Python that runs the stage, and what must be shown for it if it is not in /usr."""
+    from stockade.sandbox.program import python_libraries
+
+    own = os.path.realpath(getattr(sys, "_base_executable", sys.executable) or sys.executable)
+    for candidate in (own, "/usr/bin/python3", "/usr/local/bin/python3"):
+        if candidate.startswith("/usr/") and os.access(candidate, os.X_OK):
+            return candidate, []
+    return own, python_libraries(own, "Python of the stage")
+
+
+# --- the operator's folders ----------------------------------------------------------------
+
+
+def _probe_hidden(request: SandboxRequest) -> list[PathFact]:
+    """Hidden paths that exist; what does not exist shows nothing."""
+    found = [os.path.normpath(path) for path in request.hide]
+    return [probe_path(path, "files.hide") for path in found if os.path.lexists(path)]
+
+
+def _probe_invisible(request: SandboxRequest, workspace: PathFact) -> list[tuple[str, bool]]:
+    found = []
+    for path in request.invisible:
+        real = os.path.realpath(path)
+        if not os.path.exists(real):
+            continue
+        if is_below(workspace.path, real) and os.path.isdir(real) and workspace.path == real:
+            raise UserError(
+                "own-files-in-workspace",
+                f"{real} is both the workspace and a folder of Stockade's own",
+                "keep ledger and policy outside the workspace, or in a folder below it",
+            )
+        found.append((real, os.path.isdir(real)))
+    return found
+
+
+def _search(
+    shown: tuple[PathFact, ...], write: tuple[PathFact, ...], hidden: tuple[str, ...]
+) -> tuple[tuple[PathFact, ...], tuple[str, ...]]:
+    """Search what will be bound for doors to the host, and writable folders for what to protect."""
+    surveys: dict[str, Survey] = {}
+    for fact in sorted(shown, key=lambda fact: len(fact.path)):
+        if fact.is_folder and not any(is_below(fact.path, root) for root in surveys):
+            surveys[fact.path] = survey(fact.path)
+            refuse_doors(fact.path, surveys[fact.path], hidden)
+    protected: dict[str, PathFact] = {}
+    for root in write:
+        found = next((s for path, s in surveys.items() if is_below(root.path, path)), None)
+        if found is None or not root.is_folder:
+            continue
+        for path in protected_in(root.path, found):
+            if is_below(path, root.path) and not any(is_below(path, hide) for hide in hidden):
+                protected[path] = _plain_fact(path)
+    return tuple(protected.values()), ()
+
+
+def _plain_fact(path: str) -> PathFact:
+    status = os.lstat(path)
+    is_folder = stat.S_ISDIR(status.st_mode)
+    return PathFact(path, is_folder, status.st_uid, status.st_gid, status.st_dev, status.st_ino)
+
+
+def _logical_path(request: SandboxRequest, workspace: PathFact) -> str:
+    """The path with links by which the operator came (PWD), if it is one and free inside."""
+    logical = request.caller_environment.get("PWD", "")
+    if not logical.startswith("/") or os.path.normpath(logical) != logical or logical == workspace.path:
+        return ""
+    try:
+        status = os.stat(logical)
+    except OSError:
+        return ""
+    if (status.st_dev, status.st_ino) != workspace.identity or not os.path.islink(logical):
+        return ""
+    taken = ("/usr", "/etc", "/proc", "/dev", "/sys", workspace.path)
+    return "" if any(is_below(logical, folder) for folder in taken) else logical
+
+
+def _notes_on(workspace: PathFact) -> list[str]:
+    home = os.path.realpath(os.path.expanduser("~"))
+    if workspace.path == home:
+        return ["the workspace is your home folder: the command can read what is in it, keys included"]
+    return []
+
+
+def _is_terminal(fd: int) -> bool:
+    try:
+        return os.isatty(fd)
+    except OSError:
+        return False

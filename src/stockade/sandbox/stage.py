@@ -1,0 +1,266 @@
+"""The first process inside the sandbox (PID 1): it waits, starts the worker, reports, and ends with us.
+
+It runs as ``python3 -I -S stage.py LIFELINE [terminal]`` and imports only modules that
+are built in or cost less than a millisecond, since every start pays for them.
+
+What must stay true:
+
+* Nothing of the worker runs before the supervisor's order has come in full.
+* End of file on the lifeline ends this process at any time. The kernel then kills
+  all others in the PID namespace, so nobody outlives a supervisor that was killed.
+* The worker cannot look into this process (undumpable) and inherits nothing from it
+  but its three standard streams.
+* Signals that the worker sends to PID 1 have no effect: the kernel drops those for
+  which an init has no handler, and the only handler here does nothing.
+
+The other half of the conversation is lifeline.py.
+"""
+
+import _signal
+import _socket
+import posix
+import select
+import sys
+
+EVERY_FD = 2**31 - 1
+CAPABILITIES_AND_FILTERS = ("CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Uid:")
+
+
+def forbid_looking_in():
+    """Make this process undumpable: /proc/1/mem, ptrace and pidfd_getfd are then refused (prctl(2))."""
+    try:
+        import _ctypes  # a fifth of the cost of ctypes; its call_function is all that is needed
+
+        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")
+        result = _ctypes.call_function(prctl, (4, 0, 0, 0, 0))
+    except (ImportError, AttributeError):
+        import ctypes
+
+        result = ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+    if result != 0:
+        raise SystemExit("stage: prctl(PR_SET_DUMPABLE) failed")
+
+
+def send(lifeline, text, fds=b""):
+    body = text.encode("utf-8", "surrogateescape")
+    frame = len(body).to_bytes(4, "big") + body
+    rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)] if fds else []
+    sent = lifeline.sendmsg([frame], rights)
+    while sent < len(frame):
+        sent += lifeline.send(frame[sent:])
+
+
+def receive_order(lifeline):
+    """The supervisor's one order, with the descriptors that came with it."""
+    data = b""
+    fds = []
+    wanted = 4
+    while len(data) < wanted:
+        part, rights, _flags, _address = lifeline.recvmsg(
+            1 << 16, _socket.CMSG_SPACE(12), _socket.MSG_CMSG_CLOEXEC
+        )
+        if not part:
+            posix._exit(1)  # the supervisor is gone: nothing has started, nothing will
+        data += part
+        for _level, _kind, raw in rights:
+            fds += [int.from_bytes(raw[i : i + 4], sys.byteorder) for i in range(0, len(raw) // 4 * 4, 4)]
+        if len(data) >= 4:
+            wanted = 4 + int.from_bytes(data[:4], "big")
+    return data[4:].split(b"\0"), fds
+
+
+def facts():
+    """What the supervisor compares with its own before it gives the order."""
+    lines = [f"ns-{name} {posix.stat('/proc/self/ns/' + name).st_ino}" for name in NAMESPACES]
+    fd = posix.open("/proc/self/status", posix.O_RDONLY)
+    for line in posix.read(fd, 1 << 14).decode().splitlines():
+        if line.startswith(CAPABILITIES_AND_FILTERS):
+            lines.append(line.replace("\t", " "))
+    posix.close(fd)
+    return "\n".join(lines)
+
+
+NAMESPACES = ("user", "net", "pid", "mnt", "ipc", "uts", "cgroup")
+
+
+def open_terminal():
+    """A terminal of this sandbox's own devpts, made our controlling terminal.
+
+    Opening it without O_NOCTTY is enough, since bwrap made us a session leader. We
+    keep the session and the worker gets a process group in it: a worker alone in a
+    session of its own could not be stopped with Ctrl-Z (its group would be orphaned).
+    """
+    master, slave = posix.openpty()
+    posix.close(posix.open(posix.ttyname(slave), posix.O_RDWR))
+    return master, slave
+
+
+def candidates(program, search_path):
+    if b"/" in program:
+        return [program]
+    return [(folder or b".") + b"/" + program for folder in search_path.split(b":")]
+
+
+def execute(program, arguments, environment):
+    """Replace this process as execvp does; return the errno that says best why not."""
+    worst = 2  # ENOENT
+    for path in candidates(program, environment.get(b"PATH", b"/usr/bin:/bin")):
+        try:
+            posix.execve(path, arguments, environment)
+        except OSError as error:
+            if error.errno == 8:  # ENOEXEC: a script without #!, which every shell hands to sh
+                try:
+                    posix.execve(b"/bin/sh", [b"sh", path, *arguments[1:]], environment)
+                except OSError as second:
+                    error = second
+            if error.errno not in (2, 20):  # ENOENT, ENOTDIR: look further
+                worst = error.errno
+                if worst != 13:  # EACCES: look further, but remember
+                    break
+    return worst
+
+
+def apply_limits(text):
+    import resource
+
+    for item in text.split(b";"):
+        kind, soft, hard = map(int, item.split())
+        resource.setrlimit(kind, (soft, hard))
+
+
+def become_worker(order, streams, slave, report):
+    """In the child: own group, default signals, the three streams, the folder, the program."""
+    step = "setup"
+    try:
+        posix.setpgid(0, 0)
+        if slave >= 0:
+            _signal.signal(_signal.SIGTTOU, _signal.SIG_IGN)  # we are not in the foreground yet
+            posix.tcsetpgrp(slave, posix.getpid())
+        for number in range(1, _signal.NSIG):
+            if number not in (9, 19, 32, 33):  # KILL and STOP cannot be set, the C library keeps two
+                _signal.signal(number, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+        for target, source in enumerate(streams):
+            posix.dup2(source, target, True)
+        posix.closerange(3, report)
+        posix.closerange(report + 1, EVERY_FD)
+        cwd, program, limits, argc = order[1], order[2], order[4], int(order[5])
+        step = "limits"
+        apply_limits(limits)
+        step = "chdir"
+        posix.chdir(cwd)
+        step = "exec"
+        environment = dict(pair.split(b"=", 1) for pair in order[6 + argc :])
+        error = execute(program, order[6 : 6 + argc], environment)
+    except OSError as failure:
+        error = failure.errno
+    posix.write(report, f"{step} {error}".encode())
+    posix._exit(127)
+
+
+class Watch:
+    """The parent's life after the fork: forward signals in, report states out, reap orphans."""
+
+    def __init__(self, lifeline, worker, report, wakeups):
+        self.lifeline = lifeline
+        self.worker = worker
+        self.report = report
+        self.wakeups = wakeups
+
+    def run(self):
+        poll = select.poll()
+        for fd in (self.lifeline.fileno(), self.report, self.wakeups):
+            poll.register(fd, select.POLLIN)
+        while True:
+            for fd, _events in poll.poll():
+                if fd == self.lifeline.fileno():
+                    self.forward_signals()
+                elif fd == self.report and self.report >= 0:
+                    poll.unregister(fd)
+                    self.read_report()
+                elif fd == self.wakeups:
+                    posix.read(fd, 4096)
+                    self.reap()
+
+    def forward_signals(self):
+        numbers = self.lifeline.recv(256)
+        if not numbers:
+            posix._exit(1)
+        for number in numbers:
+            try:
+                posix.killpg(self.worker, number)
+            except OSError:
+                pass  # it has just ended: its end is reported by `reap`
+
+    def read_report(self):
+        """An empty report means that exec closed the pipe, that is, the program runs."""
+        text = posix.read(self.report, 256).decode()
+        posix.close(self.report)
+        self.report = -1
+        if text:
+            send(self.lifeline, "failed " + text)
+            posix._exit(0)
+        send(self.lifeline, "started")
+
+    def reap(self):
+        while True:
+            try:
+                pid, status = posix.waitpid(-1, posix.WNOHANG | posix.WUNTRACED)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self.worker:
+                self.tell(status)
+
+    def tell(self, status):
+        if posix.WIFSTOPPED(status):
+            send(self.lifeline, f"stopped {posix.WSTOPSIG(status)}")
+            return
+        if self.report >= 0:
+            self.read_report()
+        if posix.WIFSIGNALED(status):
+            send(self.lifeline, f"signaled {posix.WTERMSIG(status)}")
+        else:
+            send(self.lifeline, f"exited {posix.WEXITSTATUS(status)}")
+        posix._exit(0)  # the kernel now kills what is left in this PID namespace
+
+
+def start_worker(lifeline, order, fds, slave):
+    streams = [slave if place == 116 else fds[place - 48] for place in order[3]]  # "t" or a digit
+    report_in, report_out = posix.pipe2(posix.O_CLOEXEC)
+    wake_in, wake_out = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
+    _signal.signal(_signal.SIGCHLD, lambda *_: None)
+    _signal.set_wakeup_fd(wake_out)
+    worker = posix.fork()
+    if worker == 0:
+        _signal.set_wakeup_fd(-1)
+        become_worker(order, streams, slave, report_out)
+    try:
+        posix.setpgid(worker, worker)  # both sides do it, so that it is done whoever runs first
+    except OSError:
+        pass  # it has called exec already
+    posix.close(report_out)
+    posix.dup2(0, 2)  # standard error was the supervisor's, for faults before the start
+    for fd in {*streams, *fds}:
+        posix.close(fd)
+    return Watch(lifeline, worker, report_in, wake_in)
+
+
+def main():
+    lifeline = _socket.socket(fileno=int(sys.argv[1]))
+    forbid_looking_in()
+    posix.closerange(3, lifeline.fileno())
+    posix.closerange(lifeline.fileno() + 1, EVERY_FD)
+    posix.set_inheritable(lifeline.fileno(), False)
+    master = slave = -1
+    if sys.argv[2:] == ["terminal"]:
+        master, slave = open_terminal()
+    send(lifeline, "ready\n" + facts(), master.to_bytes(4, sys.byteorder) if master >= 0 else b"")
+    if master >= 0:
+        posix.close(master)
+    order, fds = receive_order(lifeline)
+    start_worker(lifeline, order, fds, slave).run()
+
+
+main()
