@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from ipaddress import ip_network
+from string import ascii_uppercase
 
 from stockade.net.address import RANGES, AddressClass, IPAddress, IPNetwork, is_openable, judge_address
 from stockade.net.host import Host, HostRefusal, parse_host, parse_policy_host
@@ -19,6 +20,9 @@ from stockade.policy.suffixes import classify_suffix
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _PORT = re.compile(r"([^:]+):([0-9]+)")
+# IDNA 2008 permits no capital letters. Those of ASCII mean their small ones to everybody; others
+# (a Kelvin sign) may become another letter, so they stay and are refused.
+_ASCII_LOWER = {ord(letter): letter.lower() for letter in ascii_uppercase}
 _OTHER_DOTS = "。．｡"  # IDNA libraries split at these; nobody who writes them means it
 
 
@@ -82,7 +86,7 @@ def _parse_name(name: str, text: str) -> Host:
         raise Rejected(
             "host-malformed", f"{shown(text)} has a dot that is not a full stop", "write it with plain dots"
         )
-    host = parse_policy_host(name)
+    host = parse_policy_host(name.translate(_ASCII_LOWER))
     if isinstance(host, Host):
         return host
     raise Rejected(

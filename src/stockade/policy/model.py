@@ -242,6 +242,13 @@ class Finding(Struct, frozen=True, kw_only=True):
         return f"{self.origin}: {self.code}: {self.message}"
 
 
+def make_finding(
+    severity: Literal["warning", "note"], code: str, origin: str, message: str, better: str | None = None
+) -> Finding:
+    """A warning or a note; errors come out of the loader only."""
+    return Finding(code=code, severity=severity, origin=origin, message=message, better=better)
+
+
 class Policy(Struct, frozen=True, kw_only=True):
     """The effective policy: includes resolved, every part with its origin.
 

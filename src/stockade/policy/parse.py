@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from enum import Enum
-from ipaddress import ip_interface, ip_network
 from typing import Any
 
 from msgspec import Struct
 
-from stockade.net.address import IPNetwork, classify_network, judge_address
-from stockade.policy.host_pattern import parse_closing_pattern, parse_exact_name, parse_host_pattern
 from stockade.policy.keys import LEVELS, SECTIONS, Key, Section
-from stockade.policy.match import parse_path_pattern
 from stockade.policy.model import (
     BodyRule,
     CatalogueEntry,
@@ -32,14 +27,10 @@ from stockade.policy.model import (
     Rule,
 )
 from stockade.policy.problems import Rejected, nearest, shown
-from stockade.policy.quantities import parse_count, parse_duration, parse_rate, parse_size
+from stockade.policy.services import plan_services
+from stockade.policy.values import VALUE_READERS
 from stockade.policy.yaml_tree import Mapping, Node, Scalar, Sequence
-from stockade.vocabulary import Control, Identity, Phase, PlaceClass, Protocol, Risk, Verdict
-
-RULE_PROTOCOLS = (Protocol.TLS, Protocol.HTTP, Protocol.SSH, Protocol.TCP)
-USUAL_PORTS = {Protocol.TLS: 443, Protocol.HTTP: 80}
-USUAL_PROTOCOLS = {port: protocol for protocol, port in USUAL_PORTS.items()}
-OPERATIONS = ("query", "mutation", "subscription")
+from stockade.vocabulary import Identity, Phase, Verdict
 
 _NULLS = ("", "~", "null", "Null", "NULL")
 # What YAML 1.1 or 1.2 readers take for something other than a text.
@@ -48,12 +39,8 @@ _NOT_TEXT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]+(:[0-5]?[0-9])+",
     re.IGNORECASE | re.ASCII,
 )
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}", re.ASCII)  # RFC 9110 5.6.2
-_METHOD = re.compile(r"[A-Z][A-Z-]{0,31}", re.ASCII)
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
-_TOOL = re.compile(r"[A-Za-z0-9_.:/-]{1,128}", re.ASCII)
-_INCLUDE = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./ -]{0,254}", re.ASCII)
-_MAX_TEXT = 500
+_HOST_KINDS = ("host-pattern", "closing-pattern", "rubric-host", "exact-host")
+_NUMERIC = ("version", "port", "count", "size", "duration", "rate", "text")
 
 
 class Parts(Struct, kw_only=True):
@@ -217,7 +204,7 @@ class Reader:
             self.reject(node, "empty-value", f"`{name}` has no value", better)
             return None
         try:
-            value = _SCALARS[kind](node.value)
+            value = VALUE_READERS[kind](node.value)
         except Rejected as rejected:
             self.reject(node, rejected.code, rejected.message, rejected.better)
             return None
@@ -400,45 +387,6 @@ class Reader:
         return values if len(self.problems) == before else None
 
 
-def plan_services(
-    level: str, ports: tuple[int, ...], protocol: Protocol | None
-) -> list[tuple[tuple[int, ...], Protocol | None]]:
-    """Ports with what is spoken there: one group for each protocol.
-
-    Raises:
-        Rejected: nobody can tell the port or the protocol.
-    """
-    if level == "deny":
-        return [(ports, protocol)]
-    if protocol is None and not ports:
-        return [((443,), Protocol.TLS)]
-    if protocol is None:
-        return _usual_services(ports)
-    if level == "proxy" and protocol in (Protocol.SSH, Protocol.TCP):
-        raise Rejected(
-            "proxy-without-requests",
-            f"{protocol} carries no requests that a proxy rule could read",
-            "write `allow:`",
-        )
-    if ports:
-        return [(ports, protocol)]
-    if protocol not in USUAL_PORTS:
-        usual = 22 if protocol is Protocol.SSH else "N"
-        raise Rejected("ports-missing", f"`protocol: {protocol}` needs its ports", f"write ports: [{usual}]")
-    return [((USUAL_PORTS[protocol],), protocol)]
-
-
-def _usual_services(ports: tuple[int, ...]) -> list[tuple[tuple[int, ...], Protocol | None]]:
-    odd = [port for port in ports if port not in USUAL_PROTOCOLS]
-    if odd:
-        raise Rejected(
-            "protocol-missing",
-            f"nobody can tell what is spoken on port {odd[0]}",
-            "write protocol: http, tls, ssh or tcp",
-        )
-    return [((port,), USUAL_PROTOCOLS[port]) for port in ports]
-
-
 def explain_unknown_key(section: Section, name: str) -> tuple[str, str]:
     """The message and the remedy for a key that a section does not have."""
     message = (
@@ -485,167 +433,6 @@ def _text_of(node: Node) -> str:
 def _in_order(words: Any, chosen: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(word for word in words if word in chosen)
 
-
-# readers of single values
-
-
-def _word(what: str, words: type[Enum] | tuple[str, ...] | tuple[Protocol, ...]) -> Callable[[str], Any]:
-    by_text = {str(getattr(word, "value", word)): word for word in words}
-
-    def parse_word(text: str) -> Any:
-        if text in by_text:
-            return by_text[text]
-        better = f"the nearest is `{nearest(text, list(by_text))}`; there are {', '.join(by_text)}"
-        raise Rejected("unknown-word", f"{shown(text)} is no {what}", better)
-
-    return parse_word
-
-
-def _pattern(code: str, what: str, expression: re.Pattern[str], better: str) -> Callable[[str], str]:
-    def parse_text(text: str) -> str:
-        if not expression.fullmatch(text):
-            raise Rejected(code, f"{shown(text)} is not {what}", better)
-        return text
-
-    return parse_text
-
-
-def _parse_version(text: str) -> int:
-    if text != "1":
-        raise Rejected("version-unknown", f"version {shown(text)} is not known", "write version: 1")
-    return 1
-
-
-def _parse_port(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,4}", text, re.ASCII) or int(text) > 65535:
-        stripped = text.lstrip("0")
-        better = (
-            f"write {stripped}"
-            if stripped != text and stripped.isdigit()
-            else "write a number from 1 to 65535"
-        )
-        raise Rejected("port-unclear", f"{shown(text)} is not a port", better)
-    return int(text)
-
-
-def _parse_method(text: str) -> str:
-    if not _METHOD.fullmatch(text):
-        upper = text.upper()
-        better = f"write {upper}" if _METHOD.fullmatch(upper) else "leave `methods` out for every method"
-        raise Rejected("method-unclear", f"{shown(text)} is not a method in capital letters", better)
-    return text
-
-
-def _parse_network(text: str) -> IPNetwork:
-    try:
-        network = ip_network(text, strict=False)
-    except ValueError:
-        raise Rejected(
-            "network-unclear", f"{shown(text)} is not a network", "write it as 10.20.0.0/24"
-        ) from None
-    if ip_interface(text).ip != network.network_address:
-        exact = f"{text.partition('/')[0]}/{network.max_prefixlen}"
-        better = f"write {network}, or {exact} for one address"
-        raise Rejected("network-unclear", f"{shown(text)} has bits set outside the mask", better)
-    _refuse_fixed(network)
-    return network
-
-
-def _refuse_fixed(network: IPNetwork) -> None:
-    kind = classify_network(network)
-    if kind.value in ("private", "shared", "loopback"):
-        return
-    if kind.value == "public":
-        raise Rejected(
-            "network-public",
-            f"{network} is not a private network; public addresses need no entry here",
-            "leave the entry out; name a private network for private answers",
-        )
-    row = judge_address(network.network_address).row
-    raise Rejected(
-        "network-never",
-        f"{network} is always denied: {row.network} ({row.note}); no entry can open it",
-        "leave the entry out",
-    )
-
-
-def _parse_count(text: str) -> int:
-    count = parse_count(text)
-    if count == 0:
-        raise Rejected("not-a-number", "0 would permit none", "write 1 or more")
-    return count
-
-
-def _parse_text(text: str) -> str:
-    joined = " ".join(text.split())
-    if not joined.isprintable() or len(joined) > _MAX_TEXT:
-        raise Rejected(
-            "text-unclear", f"the text has control characters or more than {_MAX_TEXT} letters", "shorten it"
-        )
-    return joined
-
-
-def _parse_program(text: str) -> str:
-    has_dots = ".." in text.split("/")
-    if not text.isprintable() or has_dots or ("/" in text and not text.startswith("/")) or text.endswith("/"):
-        raise Rejected(
-            "program-unclear",
-            f"{shown(text)} is not a program name or an absolute path",
-            "write git or /usr/bin/git",
-        )
-    if " " in text:
-        raise Rejected(
-            "program-unclear",
-            f"{shown(text)} has a space in it; arguments are not judged",
-            f"write {text.split()[0]}",
-        )
-    return text
-
-
-def _parse_folder(text: str) -> str:
-    if not text.isprintable() or len(text) > 4096 or ".." in text.split("/"):
-        raise Rejected("folder-unclear", f"{shown(text)} is not a path without ..", "write it without ..")
-    if text.startswith("~") and text != "~" and not text.startswith("~/"):
-        raise Rejected(
-            "folder-unclear", f"{shown(text)} names another user's home", "write the absolute path"
-        )
-    return text
-
-
-_HOST_KINDS = ("host-pattern", "closing-pattern", "rubric-host", "exact-host")
-_NUMERIC = ("version", "port", "count", "size", "duration", "rate", "text")
-
-_SCALARS: dict[str, Callable[[str], Any]] = {
-    "version": _parse_version,
-    "include": _pattern("include-unknown", "a preset or a file", _INCLUDE, "write python-docs or team.yaml"),
-    "unknown": _word("answer for unknown places", ("deny", "ask")),
-    "duration": parse_duration,
-    "host-pattern": parse_host_pattern,
-    "closing-pattern": parse_closing_pattern,
-    "rubric-host": lambda text: parse_closing_pattern(text, takes_addresses=False),
-    "exact-host": parse_exact_name,
-    "class": _word("class", PlaceClass),
-    "text": _parse_text,
-    "port": _parse_port,
-    "protocol": _word("protocol", RULE_PROTOCOLS),
-    "method": _parse_method,
-    "path": parse_path_pattern,
-    "phase": _word("phase", Phase),
-    "identity": _word("identity", Identity),
-    "size": parse_size,
-    "rate": parse_rate,
-    "count": _parse_count,
-    "risk": _word("risk", Risk),
-    "control": _word("control", Control),
-    "header": lambda text: _pattern("text-unclear", "a header name", _TOKEN, "write x-api-key")(text).lower(),
-    "variable": _pattern("text-unclear", "a variable's name", _VARIABLE, "write PROVIDER_KEY"),
-    "tool": _pattern("text-unclear", "a tool's name", _TOOL, "write web_search"),
-    "operation": _word("operation", OPERATIONS),
-    "network": _parse_network,
-    "exec-mode": _word("mode", ("listed", "any")),
-    "program": _parse_program,
-    "folder": _parse_folder,
-}
 
 _STRUCTURES: dict[str, Callable[[Reader, Node], Any]] = {
     "rule": Reader.read_rule,

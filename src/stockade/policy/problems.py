@@ -6,8 +6,6 @@ on, so that the author sees every fault of the file and not one per try.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from stockade.errors import UserError
 from stockade.policy.codes import CODES
 from stockade.policy.model import Finding
@@ -63,6 +61,8 @@ def refuse_at(origin: str, code: str, message: str, better: str | None = None) -
 
 def nearest(word: str, choices: list[str]) -> str | None:
     """The choice that is spelled most like the word, however far away, or None without choices."""
+    from difflib import get_close_matches  # only a faulty file needs it
+
     folded = {choice.replace("-", ""): choice for choice in choices}
     found = get_close_matches(word.lower().replace("_", "").replace("-", ""), list(folded), n=1, cutoff=0.0)
     return folded[found[0]] if found else None

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from stockade.policy.keys import LEVELS, SECTIONS, Key, Section
-from stockade.policy.parse import OPERATIONS, RULE_PROTOCOLS
+from stockade.policy.values import OPERATIONS, RULE_PROTOCOLS
 from stockade.vocabulary import Control, Identity, Phase, PlaceClass, Risk
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

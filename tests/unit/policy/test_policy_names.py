@@ -98,6 +98,11 @@ def test_r022_a_unicode_name_is_the_name_that_clients_send(level: str) -> None:
     ]
 
 
+def test_r022_capital_letters_of_ascii_are_lowered_and_others_are_refused() -> None:
+    assert load_rules("- allow: Bücher.EXAMPLE")[0].host == HostPattern("xn--bcher-kva.example")
+    assert refused("- allow: BÜCHER.example").code == "host-malformed"
+
+
 @pytest.mark.parametrize("byte", ["\\0", "%00", "\\r", "\\n", "\\t", " ", "\\x7f"])
 def test_r025_no_control_character_gets_into_a_rule(byte: str) -> None:
     assert refused(f'- allow: "evil.test{byte}.allowed.test"').code == "host-malformed"
