@@ -33,9 +33,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     schema = actions.add_parser("schema", help="print the JSON Schema of policy files")
     presets = actions.add_parser("presets", help="list the presets that ship with the package, or print one")
     for action in (lint, show, diff):
-        action.add_argument("file", metavar="FILE")
+        action.add_argument("file", metavar="FILE", help="a policy file, or preset:NAME")
         action.add_argument("--json", action="store_true", help="one object")
-    diff.add_argument("other", metavar="OTHER")
+    diff.add_argument("other", metavar="OTHER", help="the file to compare it with, or preset:NAME")
     presets.add_argument("name", metavar="NAME", nargs="?", help="print this preset")
     presets.add_argument("--json", action="store_true", help="one object per line")
     schema.add_argument("--json", action="store_true", help=argparse.SUPPRESS)  # it is JSON anyway

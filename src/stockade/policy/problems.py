@@ -27,7 +27,8 @@ class Rejected(Exception):  # noqa: N818 - control flow inside the loader, never
 class PolicyError(UserError):
     """A policy that does not load.
 
-    The first problem gives the code; the message has a line for each, with its remedy.
+    The first problem gives the code. The message has a line for each; a single problem's
+    remedy is the hint, those of several stand below their lines.
 
     Attributes:
         problems: All of them, in the order of the file.
@@ -35,7 +36,7 @@ class PolicyError(UserError):
 
     def __init__(self, problems: tuple[Finding, ...]) -> None:
         first = problems[0]
-        super().__init__(first.code, _render(problems), first.better)
+        super().__init__(first.code, _render(problems), first.better if len(problems) == 1 else None)
         self.problems = problems
 
     def __str__(self) -> str:
@@ -44,9 +45,9 @@ class PolicyError(UserError):
 
 def _render(problems: tuple[Finding, ...]) -> str:
     lines = []
-    for index, problem in enumerate(problems[:SHOWN_PROBLEMS]):
+    for problem in problems[:SHOWN_PROBLEMS]:
         lines.append(problem.text)
-        if index and problem.better:  # the first one's remedy is the hint
+        if problem.better and len(problems) > 1:
             lines.append(f"    {problem.better}")
     if len(problems) > SHOWN_PROBLEMS:
         lines.append(f"… and {len(problems) - SHOWN_PROBLEMS} more")
