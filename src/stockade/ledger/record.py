@@ -45,7 +45,8 @@ INTEGER_LIMIT: Final = 2**53 - 1
 """Integers that every JSON reader holds exactly (RFC 8785 builds on IEEE 754 doubles)."""
 
 _BASE_FIELDS = frozenset(("seq", "time", "mono_ns", "kind", "run", "id"))
-_KEY = re.compile(r"[a-z][a-z0-9_.-]{0,63}", re.ASCII)
+_KEY = re.compile(r"[!-~]{1,255}")
+"""Keys are ASCII, since only for those all readers agree about the order. A host name can be one."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 # msgspec sorts keys by their bytes, as RFC 8785 does for ASCII keys, and `_KEY` admits no others.

@@ -130,10 +130,15 @@ def test_exact_integers_are_kept(value: object) -> None:
     assert json.loads(encode(size_bytes=value))["size_bytes"] == value
 
 
-@pytest.mark.parametrize("key", ["Größe", "with space", "UPPER", "", "k" * 65])
+@pytest.mark.parametrize("key", ["Größe", "with space", "line\nbreak", "\x1b", "", "k" * 256])
 def test_keys_outside_ascii_words_are_refused(key: str) -> None:
     with pytest.raises(InternalError):
         encode_record({"facts": {key: 1}}, REDACTOR)
+
+
+def test_host_names_can_be_keys_and_are_sorted() -> None:
+    line = encode(resolve={"b.test": ["127.0.0.1"], "1.b.test": ["::1"]})
+    assert line == b'{"resolve":{"1.b.test":["::1"],"b.test":["127.0.0.1"]}}'
 
 
 # --- R164: secrets ---------------------------------------------------------------------
