@@ -173,10 +173,9 @@ class Room:
             refused_lost=self._refused.lost,
         )
 
-    def replace_engine(self, engine: Engine, policy_digest: str) -> None:
+    def replace_engine(self, engine: Engine) -> None:
         """Put another policy or phase in force; connections that it does not permit are cut."""
         self.engine = engine
-        self.journal.policy_digest = policy_digest
         for connection in list(self._connections):
             connection.policy_replaced()
 

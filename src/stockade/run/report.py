@@ -42,7 +42,7 @@ def closing_fields(
     }
 
 
-def print_summary(session: Session, ended: WorkerExit, completeness: Completeness | None) -> None:
+def print_summary(session: Session, completeness: Completeness | None) -> None:
     """Tell the person, on standard error, what was refused and how it could be allowed."""
     lines = summary_lines(session, completeness)
     if lines:

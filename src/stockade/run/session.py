@@ -27,8 +27,7 @@ from stockade.run.completeness import Completeness, weigh
 from stockade.run.control import ControlSocket
 from stockade.run.opening import opening_fields
 from stockade.run.options import RunOptions
-from stockade.sandbox.plan import SandboxPlan
-from stockade.sandbox.supervise import Sandbox, WorkerExit
+from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
 from stockade.vocabulary import Phase
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ def run_session(options: RunOptions) -> int:
         StockadeError: A failure of ours; the command did not start, or was killed.
     """
     from stockade.run.prepare import load_run_policy, plan_run
+    from stockade.run.report import ReportFile
 
     policy = load_run_policy(options)
     shelf = options.ledger if options.ledger is not None else default_shelf()
@@ -54,62 +54,76 @@ def run_session(options: RunOptions) -> int:
     if options.is_dry_run:
         print("\n".join(plan.describe()))
         return 0
-    return Session(options, policy, plan, shelf, run_id).run()
+    report = None if options.report is None else ReportFile(options.report)
+    reactor = Reactor()
+    sandbox = Sandbox(plan, reactor)
+    try:
+        # The sandbox forks, which is sound only while there is one thread; the ledger starts a second.
+        sockets = sandbox.build()
+        session = Session(options, policy, shelf, run_id, reactor, sandbox, sockets)
+        return session.run(report)
+    finally:
+        sandbox.kill()
+        sandbox.close()
 
 
 class Session:
-    """The state of one run."""
+    """The state of one run, from the moment that its sandbox is built.
+
+    Args:
+        sockets: The room's sockets; None if the operator gave the room up.
+
+    Raises:
+        HostError: The ledger cannot be written.
+    """
 
     def __init__(
-        self, options: RunOptions, policy: Policy, plan: SandboxPlan, shelf: Path, run_id: str
+        self,
+        options: RunOptions,
+        policy: Policy,
+        shelf: Path,
+        run_id: str,
+        reactor: Reactor,
+        sandbox: Sandbox,
+        sockets: RoomSockets | None,
     ) -> None:
         self.options = options
         self.policy = policy
         self.phase = options.phase
-        self.plan = plan
-        self.reactor = Reactor()
-        self.run_id = run_id
         self.shelf = shelf
+        self.run_id = run_id
+        self.reactor = reactor
+        self.sandbox = sandbox
         self._failure: StockadeError | None = None
         self._exit: WorkerExit | None = None
         self._faults = 0
+        self.ledger = Ledger.open(shelf, run_id, wake=reactor.call_threadsafe, on_failure=self._ledger_failed)
+        self.journal = Journal(self.ledger, policy.digest)
+        self.room = None if sockets is None else self._open_room(sockets)
+        self.control = ControlSocket(self)
 
-    def run(self) -> int:
-        report = self._open_report()
-        self.ledger = Ledger.open(
-            self.shelf, self.run_id, wake=self.reactor.call_threadsafe, on_failure=self._ledger_failed
-        )
-        self.journal = Journal(self.ledger, self.policy.digest)
-        self.sandbox = Sandbox(self.plan, self.reactor)
+    def run(self, report: ReportFile | None) -> int:
+        """Let the worker go, serve it until it ends, and close the record."""
         try:
-            self._start()
+            self._record_opening()
+            self.sandbox.go(self._worker_ended)
+            self.reactor.call_later(HEARTBEAT_S, self._heartbeat)
             self.reactor.run()
         except StockadeError as error:
             self._fail(error)
-        finally:
-            self.sandbox.kill()
+        self.sandbox.kill()
         return self._finish(report)
 
     # --- starting --------------------------------------------------------------------------
 
-    def _start(self) -> None:
-        sockets = self.sandbox.build()
-        self.room = self._open_room(
-            Listeners(sockets.tcp4, sockets.tcp6, sockets.udp4, sockets.udp6, sockets.nflog)
-        )
-        self.control = ControlSocket(self)
-        self._record_opening()
-        self.sandbox.go(self._worker_ended)
-        self.reactor.call_later(HEARTBEAT_S, self._heartbeat)
-
-    def _open_room(self, listeners: Listeners) -> Room:
+    def _open_room(self, sockets: RoomSockets) -> Room:
         limits = self.policy.limits
         room_limits = RoomLimits(upload_bytes=limits.upload_bytes)
         if limits.connections is not None:
             room_limits = RoomLimits(connections=limits.connections, upload_bytes=limits.upload_bytes)
         room = Room(
             self.reactor,
-            listeners,
+            Listeners(sockets.tcp4, sockets.tcp6, sockets.udp4, sockets.udp6, sockets.nflog),
             self._engine(),
             self.journal,
             Resolver(self.reactor, self.options.resolve),
@@ -153,7 +167,9 @@ class Session:
         self.ledger.append("phase.changed", fields, lambda _seq: self._put_in_force())
 
     def _put_in_force(self) -> None:
-        self.room.replace_engine(self._engine(), self.policy.digest)
+        self.journal.policy_digest = self.policy.digest
+        if self.room is not None:
+            self.room.replace_engine(self._engine())
 
     def _heartbeat(self) -> None:
         if self._exit is None and self._failure is None:
@@ -197,38 +213,26 @@ class Session:
     def _finish(self, report: ReportFile | None) -> int:
         from stockade.run.report import closing_fields, print_summary
 
-        counts = self.room.close() if hasattr(self, "room") else None
-        completeness = self._weigh(counts)
-        if hasattr(self, "control"):
-            self.control.close()
+        completeness = None if self.room is None else self._weigh(self.room.close())
+        self.control.close()
         closing = closing_fields(self, self._exit, self._failure, completeness)
-        if hasattr(self, "room") and not self.ledger.failed:
+        if not self.ledger.failed:
             self.ledger.append("run.closed", closing)
         self.ledger.close()
-        self.sandbox.close()
         if report is not None:
             report.write(self, closing)
         if self._failure is not None:
             raise self._failure
         assert self._exit is not None
         if not self.options.is_quiet:
-            print_summary(self, self._exit, completeness)
+            print_summary(self, completeness)
         return self._exit.shell_code
 
-    def _weigh(self, counts: RoomCounts | None) -> Completeness | None:
-        if counts is None:
-            return None
+    def _weigh(self, counts: RoomCounts) -> Completeness:
         try:
             return weigh(counts, self.sandbox.read_counters())
         except StockadeError as error:
             return Completeness(is_exact=False, missing=None, detail=str(error))
-
-    def _open_report(self) -> ReportFile | None:
-        if self.options.report is None:
-            return None
-        from stockade.run.report import ReportFile
-
-        return ReportFile(self.options.report)
 
 
 def _utc_now() -> str:
