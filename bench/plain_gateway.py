@@ -21,7 +21,7 @@ from stockade.gateway.journal import Journal
 from stockade.gateway.names import GATEWAY_ADDRESS, HTTP_PROXY_PORT
 from stockade.gateway.resolve import Resolver
 from stockade.gateway.server import Listeners, Room, RoomLimits
-from stockade.ledger.record import new_run_id
+from stockade.ledger.record import decision_id, new_run_id
 from stockade.ledger.store import Ledger
 from stockade.policy.load import load_policy
 from stockade.reactor import Reactor
@@ -56,7 +56,7 @@ def serve(policy_file: Path, shelf: Path) -> None:
         Engine(policy, Phase.WORK, Identity.AGENT),
         Journal(ledger, policy.digest),
         Resolver(reactor, {"app.test": (ip_address("127.0.0.1"),)}),
-        ledger.decision_id,
+        lambda seq: decision_id(run_id, seq),
         limits=RoomLimits(connections=policy.limits.connections or 4096),
         on_fault=failed,
     )
