@@ -1,4 +1,4 @@
-"""bubblewrap's command line from a plan, and its start: as an ordinary user, or by root on the worker's behalf.
+"""bubblewrap's command line from a plan, and its start, by an ordinary user or by root.
 
 What must stay true:
 
@@ -159,8 +159,8 @@ def launch(
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         os.execve(bwrap, list(arguments), {})
-    except OSError as error:
-        os.write(2, f"{error}".encode())
+    except BaseException as error:  # noqa: BLE001  a child must not return into the parent's code
+        os.write(2, f"{type(error).__name__}: {error}".encode())
     finally:
         os._exit(125)
 
@@ -188,7 +188,8 @@ def explain_complaint(text: str) -> HostError | ContainmentError:
 
 
 _USERNS_REMEDY = (
-    "allow unprivileged user namespaces: sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0; "
+    "allow unprivileged user namespaces: sysctl kernel.unprivileged_userns_clone=1 and "
+    "user.max_user_namespaces above 0; "
     "on Ubuntu an AppArmor profile for bwrap (package apparmor-profiles, bwrap-userns-restrict)"
 )
 _KNOWN_COMPLAINTS = (

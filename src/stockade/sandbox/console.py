@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import fcntl
 import os
 import struct
@@ -38,10 +39,8 @@ class Console:
 
     def _copy_settings(self) -> None:
         """The inner terminal begins as the outer one is: its erase key, its echo."""
-        try:
+        with contextlib.suppress(termios.error):  # it keeps the kernel's defaults
             termios.tcsetattr(self._master, termios.TCSANOW, termios.tcgetattr(self._outer))
-        except termios.error:
-            pass  # it keeps the kernel's defaults
 
     def copy_size(self) -> None:
         """Give the inner terminal the outer one's size; the kernel tells the command (SIGWINCH)."""

@@ -41,8 +41,8 @@ def become_worker(mounts: tuple[Mount, ...], uid: int, gid: int) -> Callable[[],
     sources = plan_sources(mounts)
 
     def prepare() -> None:
-        _private_mounts()
-        trees = _clone_trees([mount for mount in mounts if mount.target in sources], uid, gid)
+        make_mounts_private()
+        trees = _clone_trees([mount for mount in mounts if mount.owner is not None], uid, gid)
         _attach(trees, sources)
         os.setgroups([])
         os.setresgid(gid, gid, gid)
@@ -51,7 +51,7 @@ def become_worker(mounts: tuple[Mount, ...], uid: int, gid: int) -> Callable[[],
     return prepare
 
 
-def _private_mounts() -> None:
+def make_mounts_private() -> None:
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount(b"none", b"/", b"", kernel.MS_REC | kernel.MS_PRIVATE)
 

@@ -8,6 +8,7 @@ beside the worker, so what it says is parsed with limits.
 from __future__ import annotations
 
 import array
+import contextlib
 import os
 import socket
 
@@ -76,7 +77,7 @@ def probe_own_namespaces() -> dict[str, int]:
 def compose_order(
     cwd: str, program: str, streams: str, limits: str, argv: tuple[str, ...], environment: dict[str, str]
 ) -> bytes:
-    """The one order: where to be, what to run, which stream goes where (``t`` or a descriptor's index), limits."""
+    """The one order. `streams` says where each goes: ``t`` or a descriptor's index."""
     fields = ["go", cwd, program or argv[0], streams, limits, str(len(argv)), *argv]
     fields += [f"{name}={value}" for name, value in environment.items()]
     return b"\0".join(os.fsencode(field) for field in fields)
@@ -102,10 +103,9 @@ class Lifeline:
 
     def send_signal(self, signum: int) -> None:
         """Pass a signal on to the worker's process group; lost if the worker has just ended."""
-        try:
+        # It may have ended, or be so far behind that one more signal changes nothing.
+        with contextlib.suppress(OSError):
             self.channel.send(bytes([signum]))
-        except OSError:
-            pass  # the stage has ended, or is so far behind that one more signal changes nothing
 
     def receive(self) -> tuple[list[str], list[int], bool]:
         """What has arrived: whole messages, descriptors, and whether the stage is gone."""

@@ -202,7 +202,7 @@ def refuse_doors(root: str, found: Survey, hidden: tuple[str, ...]) -> None:
         more = f" (and {len(open_doors) - 1} more)" if len(open_doors) > 1 else ""
         raise HostError(
             "socket-in-view",
-            f"{open_doors[0]} is a socket or FIFO{more}: a process of this host would answer the worker there",
+            f"{open_doors[0]} is a socket or FIFO{more}: a process of this host would answer there",
             f"stop what made it and delete it, or hide it: files: {{hide: [{open_doors[0]}]}}",
         )
     if not found.is_complete:

@@ -17,7 +17,6 @@ from stockade.sandbox.environment import plan_environment
 from stockade.sandbox.paths import PathFact
 from stockade.sandbox.room import RoomTools
 from stockade.sandbox.view import (
-    HOME,
     Mount,
     MountKind,
     base_mounts,
@@ -300,6 +299,8 @@ def _operator_mounts(host: HostFacts) -> list[Mount]:
 
 def _library_mounts(host: HostFacts) -> list[Mount]:
     shown = [fact.path for fact in (host.workspace, *host.read, *host.write)]
+    shown += [f"/etc/{name}" for name in host.etc]  # there already; and what we write in /etc comes first
+    shown += [mount.target for mount in identity_mounts(host.uid, host.gid)]
     return [
         bind(fact.path, MountKind.READ_ONLY, why, owner=_owned(host, fact), identity=fact.identity)
         for fact, why in host.libraries
@@ -344,6 +345,3 @@ def _hiding_mounts(host: HostFacts, shown: Sequence[str]) -> list[Mount]:
         path for path in wanted if not any(path != other and is_below(path, other) for other in wanted)
     ]
     return [mount for path in sorted(outermost) for mount in hide_mounts(path, *wanted[path])]
-
-
-__all__ = ["HOME", "HostFacts", "SandboxPlan", "SandboxRequest", "plan_sandbox"]

@@ -157,9 +157,9 @@ def _libraries_of(real: str, is_planted: bool) -> list[Library]:
         return python
     folder = os.path.dirname(real)
     prefix = os.path.dirname(folder)
-    if not is_planted and os.path.basename(folder) == "bin" and _may_be_shown(prefix):
-        if os.path.isdir(f"{prefix}/lib"):
-            return [_library(prefix, "program and its libraries")]
+    has_prefix = os.path.basename(folder) == "bin" and os.path.isdir(f"{prefix}/lib")
+    if not is_planted and has_prefix and _may_be_shown(prefix):
+        return [_library(prefix, "program and its libraries")]
     if not is_planted and _may_be_shown(folder):
         return [_library(folder, "folder of the program")]
     return [_library(real, "the program")]

@@ -16,7 +16,7 @@ What must stay true:
 The other half of the conversation is lifeline.py.
 """
 
-import _signal
+import _signal  # type: ignore[import-not-found]  # typeshed does not list it
 import _socket
 import posix
 import select
@@ -26,12 +26,13 @@ EVERY_FD = 2**31 - 1
 CAPABILITIES_AND_FILTERS = ("CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Uid:")
 
 
-def forbid_looking_in():
+def forbid_looking_in() -> None:
     """Make this process undumpable: /proc/1/mem, ptrace and pidfd_getfd are then refused (prctl(2))."""
     try:
         import _ctypes  # a fifth of the cost of ctypes; its call_function is all that is needed
 
-        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")
+        this_program = _ctypes.dlopen(None, 2)  # type: ignore[arg-type]
+        prctl = _ctypes.dlsym(this_program, "prctl")
         result = _ctypes.call_function(prctl, (4, 0, 0, 0, 0))
     except (ImportError, AttributeError):
         import ctypes
@@ -41,7 +42,7 @@ def forbid_looking_in():
         raise SystemExit("stage: prctl(PR_SET_DUMPABLE) failed")
 
 
-def send(lifeline, text, fds=b""):
+def send(lifeline: _socket.socket, text: str, fds: bytes = b"") -> None:
     body = text.encode("utf-8", "surrogateescape")
     frame = len(body).to_bytes(4, "big") + body
     rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)] if fds else []
@@ -50,7 +51,7 @@ def send(lifeline, text, fds=b""):
         sent += lifeline.send(frame[sent:])
 
 
-def receive_order(lifeline):
+def receive_order(lifeline: _socket.socket) -> tuple[list[bytes], list[int]]:
     """The supervisor's one order, with the descriptors that came with it."""
     data = b""
     fds = []
@@ -69,7 +70,7 @@ def receive_order(lifeline):
     return data[4:].split(b"\0"), fds
 
 
-def facts():
+def facts() -> str:
     """What the supervisor compares with its own before it gives the order."""
     lines = [f"ns-{name} {posix.stat('/proc/self/ns/' + name).st_ino}" for name in NAMESPACES]
     fd = posix.open("/proc/self/status", posix.O_RDONLY)
@@ -83,7 +84,7 @@ def facts():
 NAMESPACES = ("user", "net", "pid", "mnt", "ipc", "uts", "cgroup")
 
 
-def open_terminal():
+def open_terminal() -> tuple[int, int]:
     """A terminal of this sandbox's own devpts, made our controlling terminal.
 
     Opening it without O_NOCTTY is enough, since bwrap made us a session leader. We
@@ -95,13 +96,13 @@ def open_terminal():
     return master, slave
 
 
-def candidates(program, search_path):
+def candidates(program: bytes, search_path: bytes) -> list[bytes]:
     if b"/" in program:
         return [program]
     return [(folder or b".") + b"/" + program for folder in search_path.split(b":")]
 
 
-def execute(program, arguments, environment):
+def execute(program: bytes, arguments: list[bytes], environment: dict[bytes, bytes]) -> int:
     """Replace this process as execvp does; return the errno that says best why not."""
     worst = 2  # ENOENT
     for path in candidates(program, environment.get(b"PATH", b"/usr/bin:/bin")):
@@ -114,13 +115,13 @@ def execute(program, arguments, environment):
                 except OSError as second:
                     error = second
             if error.errno not in (2, 20):  # ENOENT, ENOTDIR: look further
-                worst = error.errno
+                worst = error.errno or 5
                 if worst != 13:  # EACCES: look further, but remember
                     break
     return worst
 
 
-def apply_limits(text):
+def apply_limits(text: bytes) -> None:
     import resource
 
     for item in text.split(b";"):
@@ -128,7 +129,7 @@ def apply_limits(text):
         resource.setrlimit(kind, (soft, hard))
 
 
-def become_worker(order, streams, slave, report):
+def become_worker(order: list[bytes], streams: list[int], slave: int, report: int) -> None:
     """In the child: own group, default signals, the three streams, the folder, the program."""
     step = "setup"
     try:
@@ -153,7 +154,7 @@ def become_worker(order, streams, slave, report):
         environment = dict(pair.split(b"=", 1) for pair in order[6 + argc :])
         error = execute(program, order[6 : 6 + argc], environment)
     except OSError as failure:
-        error = failure.errno
+        error = failure.errno or 5
     posix.write(report, f"{step} {error}".encode())
     posix._exit(127)
 
@@ -161,13 +162,13 @@ def become_worker(order, streams, slave, report):
 class Watch:
     """The parent's life after the fork: forward signals in, report states out, reap orphans."""
 
-    def __init__(self, lifeline, worker, report, wakeups):
+    def __init__(self, lifeline: _socket.socket, worker: int, report: int, wakeups: int) -> None:
         self.lifeline = lifeline
         self.worker = worker
         self.report = report
         self.wakeups = wakeups
 
-    def run(self):
+    def run(self) -> None:
         poll = select.poll()
         for fd in (self.lifeline.fileno(), self.report, self.wakeups):
             poll.register(fd, select.POLLIN)
@@ -182,17 +183,17 @@ class Watch:
                     posix.read(fd, 4096)
                     self.reap()
 
-    def forward_signals(self):
+    def forward_signals(self) -> None:
         numbers = self.lifeline.recv(256)
         if not numbers:
             posix._exit(1)
         for number in numbers:
-            try:
+            try:  # noqa: SIM105  contextlib costs a millisecond here
                 posix.killpg(self.worker, number)
             except OSError:
                 pass  # it has just ended: its end is reported by `reap`
 
-    def read_report(self):
+    def read_report(self) -> None:
         """An empty report means that exec closed the pipe, that is, the program runs."""
         text = posix.read(self.report, 256).decode()
         posix.close(self.report)
@@ -202,7 +203,7 @@ class Watch:
             posix._exit(0)
         send(self.lifeline, "started")
 
-    def reap(self):
+    def reap(self) -> None:
         while True:
             try:
                 pid, status = posix.waitpid(-1, posix.WNOHANG | posix.WUNTRACED)
@@ -213,7 +214,7 @@ class Watch:
             if pid == self.worker:
                 self.tell(status)
 
-    def tell(self, status):
+    def tell(self, status: int) -> None:
         if posix.WIFSTOPPED(status):
             send(self.lifeline, f"stopped {posix.WSTOPSIG(status)}")
             return
@@ -226,7 +227,7 @@ class Watch:
         posix._exit(0)  # the kernel now kills what is left in this PID namespace
 
 
-def start_worker(lifeline, order, fds, slave):
+def start_worker(lifeline: _socket.socket, order: list[bytes], fds: list[int], slave: int) -> Watch:
     streams = [slave if place == 116 else fds[place - 48] for place in order[3]]  # "t" or a digit
     report_in, report_out = posix.pipe2(posix.O_CLOEXEC)
     wake_in, wake_out = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
@@ -236,7 +237,7 @@ def start_worker(lifeline, order, fds, slave):
     if worker == 0:
         _signal.set_wakeup_fd(-1)
         become_worker(order, streams, slave, report_out)
-    try:
+    try:  # noqa: SIM105  as above
         posix.setpgid(worker, worker)  # both sides do it, so that it is done whoever runs first
     except OSError:
         pass  # it has called exec already
@@ -247,7 +248,7 @@ def start_worker(lifeline, order, fds, slave):
     return Watch(lifeline, worker, report_in, wake_in)
 
 
-def main():
+def main() -> None:
     lifeline = _socket.socket(fileno=int(sys.argv[1]))
     forbid_looking_in()
     posix.closerange(3, lifeline.fileno())

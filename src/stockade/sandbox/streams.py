@@ -142,6 +142,7 @@ class InputPump:
         self._is_file, self._start = _file_position(source)
         self._taken = 0
         self._source_watched = False
+        self._observer = -1
         self.is_done = False
         reactor.watch(sink, 0, self._sink_event)
         self.resume()
@@ -221,14 +222,21 @@ class InputPump:
         self.pause()
         self._reactor.unwatch(self._sink)
         if self._is_file:
-            self._hand_back()
+            # A reading end of the same pipe: it shows what the worker leaves in it, after we have
+            # closed the writing end to say end of file.
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+            self._observer = os.open(f"/proc/self/fd/{self._sink}", flags)
         if self._owns_sink:
             os.close(self._sink)
 
-    def _hand_back(self) -> None:
-        """Set the caller's position to what the worker took: what was read less what still waits."""
-        unread = len(self._pending) + bytes_waiting(self._sink)
-        os.lseek(self._source, self._start + self._taken - unread, os.SEEK_SET)
+    def hand_back(self) -> None:
+        """Set the caller's position to what the worker took. Call it after the worker has ended."""
+        self.finish()
+        if self._observer >= 0:
+            unread = len(self._pending) + bytes_waiting(self._observer)
+            os.close(self._observer)
+            self._observer = -1
+            os.lseek(self._source, self._start + self._taken - unread, os.SEEK_SET)
 
 
 def can_be_watched(fd: int) -> bool:

@@ -560,7 +560,7 @@ class Sandbox:
 
     def _end_streams(self) -> None:
         if self._input is not None:
-            self._input.finish()
+            self._input.hand_back()
         if self._console is not None:
             self._console.close()
             self._console = None

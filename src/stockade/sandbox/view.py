@@ -12,7 +12,7 @@ and at the end the root becomes read-only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import Enum
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -21,12 +21,12 @@ from stockade.sandbox.environment import HOME, USER
 SANDBOX_NAME = "stockade"
 STAGE_PATH = "/.stockade/stage.py"
 
-# Single files and folders of /etc, shown read-only where the host has them. None holds a secret
-# on a sound host; what may (pip.conf, gitconfig, environment, profile.d) is left out.
+# Single files and folders of /etc, shown read-only where the host has them. On a sound host none
+# holds a secret; what may (pip.conf, gitconfig, environment, profile.d) is left out.
 ETC_SHOWN = (
     "alternatives",  # links of Debian's alternatives lead through here
-    "ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem", "ca-certificates", "ca-certificates.conf", "pki/tls/certs",
-    "pki/ca-trust", "crypto-policies",  # trust anchors; never ssl/private
+    "ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem", "ca-certificates", "ca-certificates.conf",
+    "pki/tls/certs", "pki/ca-trust", "crypto-policies",  # trust anchors; never ssl/private
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d",  # without the cache programs in odd folders do not load
     "localtime", "timezone", "mime.types", "magic", "terminfo", "inputrc", "bash.bashrc", "profile",
     "fonts", "chromium", "chromium.d",  # the browser's launcher reads these
@@ -63,7 +63,7 @@ PROTECTED_NAMES = (
 PROTECTED_IN_GIT = ("hooks", "config", "config.worktree")
 
 
-class MountKind(str, Enum):
+class MountKind(StrEnum):
     """One operation of the view; the values are bubblewrap's option names where it has one."""
 
     READ_ONLY = "ro-bind"
@@ -116,16 +116,21 @@ class Mount(Struct, frozen=True, kw_only=True):
             MountKind.FOLDER: "empty folder",
             MountKind.FREEZE: "made read-only",
         }[self.kind]
-        elsewhere = (
-            f" (from {self.source})"
-            if self.source and self.kind is not MountKind.LINK and self.source != self.target
-            else ""
-        )
+        is_moved = self.kind is not MountKind.LINK and self.source not in ("", self.target)
+        elsewhere = f" (from {self.source})" if is_moved else ""
         return f"{self.target}: {how}{elsewhere}{' – ' + self.why if self.why else ''}"
 
 
-def bind(path: str, kind: MountKind, why: str, **facts: tuple[int, int] | None) -> Mount:
-    return Mount(kind=kind, target=path, source=path, why=why, **facts)
+def bind(
+    path: str,
+    kind: MountKind,
+    why: str,
+    *,
+    owner: tuple[int, int] | None = None,
+    identity: tuple[int, int] | None = None,
+) -> Mount:
+    """A bind of a path at the same path."""
+    return Mount(kind=kind, target=path, source=path, why=why, owner=owner, identity=identity)
 
 
 def base_mounts(
@@ -148,6 +153,7 @@ def base_mounts(
         Mount(kind=MountKind.TMPFS, target="/var/tmp", mode=0o1777),
         Mount(kind=MountKind.TMPFS, target="/home"),
         Mount(kind=MountKind.FOLDER, target=HOME, mode=0o700),
+        Mount(kind=MountKind.FOLDER, target="/etc"),
     ]
     mounts += [bind(f"/etc/{name}", MountKind.READ_ONLY, "as on the host") for name in etc]
     mounts += [bind(path, MountKind.READ_ONLY, "as on the host") for path in caches]
