@@ -75,6 +75,6 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from stockade.run.options import parse_options
-    from stockade.run.session import run_session
+    from stockade.run.start import run_contained
 
-    return run_session(parse_options(args))
+    return run_contained(parse_options(args))

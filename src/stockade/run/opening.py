@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,7 @@ def host_fields() -> dict[str, object]:
     }
 
 
+@cache
 def software_digest() -> str:
     """SHA-256 over the package's own files, names and contents in order: what was running."""
     digest = hashlib.sha256()

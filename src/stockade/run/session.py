@@ -1,10 +1,8 @@
-"""One contained run, from its options to its last record: where everything meets.
+"""One contained run, from its built sandbox to its last record: where everything meets.
 
-The order is the promise (boundary.md R2). Nothing of the worker runs before the room is
-built, its sockets are served and the first record is on disk; whatever fails before
-that undoes what was done and says which step it was. After `go`, three things end the
-run: the command ends, the ledger fails, or this process dies. In the last two the worker
-is killed, since what it does could no longer be recorded.
+Nothing of the worker runs before its sockets are served and the first record is on disk.
+After `go`, three things end the run: the command ends, the ledger fails, or this process
+dies. In the last two the worker is killed, since what it does could no longer be recorded.
 """
 
 from __future__ import annotations
@@ -19,8 +17,8 @@ from stockade.errors import ContainmentError, StockadeError
 from stockade.gateway.journal import Journal
 from stockade.gateway.resolve import Resolver
 from stockade.gateway.server import Listeners, Room, RoomCounts, RoomLimits
-from stockade.ledger.record import decision_id, new_run_id
-from stockade.ledger.store import Ledger, default_shelf
+from stockade.ledger.record import decision_id
+from stockade.ledger.store import Ledger
 from stockade.policy.model import Policy
 from stockade.reactor import Reactor
 from stockade.run.completeness import Completeness, weigh
@@ -36,35 +34,6 @@ if TYPE_CHECKING:
 # How long records that are queued may take to become durable before the run ends without them.
 FIRST_RECORD_TIMEOUT_S = 10.0
 HEARTBEAT_S = 30.0
-
-
-def run_session(options: RunOptions) -> int:
-    """Run the command of `options` contained, and return the exit code for the shell.
-
-    Raises:
-        StockadeError: A failure of ours; the command did not start, or was killed.
-    """
-    from stockade.run.prepare import load_run_policy, plan_run
-    from stockade.run.report import ReportFile
-
-    policy = load_run_policy(options)
-    shelf = options.ledger if options.ledger is not None else default_shelf()
-    run_id = new_run_id(_utc_now(), os.urandom(4))
-    plan = plan_run(options, policy, shelf, run_id)
-    if options.is_dry_run:
-        print("\n".join(plan.describe()))
-        return 0
-    report = None if options.report is None else ReportFile(options.report)
-    reactor = Reactor()
-    sandbox = Sandbox(plan, reactor)
-    try:
-        # The sandbox forks, which is sound only while there is one thread; the ledger starts a second.
-        sockets = sandbox.build()
-        session = Session(options, policy, shelf, run_id, reactor, sandbox, sockets)
-        return session.run(report)
-    finally:
-        sandbox.kill()
-        sandbox.close()
 
 
 class Session:
@@ -233,9 +202,3 @@ class Session:
             return weigh(counts, self.sandbox.read_counters())
         except StockadeError as error:
             return Completeness(is_exact=False, missing=None, detail=str(error))
-
-
-def _utc_now() -> str:
-    import time
-
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -153,8 +153,12 @@ class Sandbox:
 
     # --- building --------------------------------------------------------------------------
 
-    def build(self) -> RoomSockets | None:
+    def build(self, meanwhile: Callable[[], None] = lambda: None) -> RoomSockets | None:
         """Put everything up but the worker.
+
+        Args:
+            meanwhile: Called while the stage's Python starts and the builder works, which
+                takes longer than our own part; it must not start threads or processes.
 
         Returns:
             The room's sockets; None if the room was given up (``--without-layer=room``).
@@ -165,7 +169,7 @@ class Sandbox:
         """
         self._began = time.monotonic()
         try:
-            return self._build()
+            return self._build(meanwhile)
         except OSError as error:
             self.kill()
             self.close()
@@ -179,7 +183,7 @@ class Sandbox:
             self.close()
             raise
 
-    def _build(self) -> RoomSockets | None:
+    def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
         if self.plan.has_room:
             self._builder = RoomBuilder(self.plan.tools)
         self._mark("builder forked")
@@ -187,6 +191,8 @@ class Sandbox:
         self._mark("bwrap started")
         self._await_process(info)
         self._mark("process known")
+        meanwhile()
+        self._mark("meanwhile done")
         stage = self._await_ready()
         self._mark("stage ready")
         verify_stage(

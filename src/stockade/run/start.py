@@ -1,0 +1,58 @@
+"""Starting a contained run: the order of steps, and what is undone when one fails.
+
+The order is the promise. The policy is loaded and what it asks for is refused if it cannot
+be kept; the sandbox is planned, then built; only then the ledger is opened and the worker
+let go (`run.session`). Whatever fails says which step it was, and the command never starts.
+
+Importing the engine and the gateway takes as long as building the sandbox, so it is done
+while the kernel and the stage's Python are at work.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from stockade.ledger.record import new_run_id
+from stockade.ledger.store import default_shelf
+from stockade.reactor import Reactor
+from stockade.run.options import RunOptions
+from stockade.run.prepare import load_run_policy, plan_run
+from stockade.sandbox.supervise import Sandbox
+
+
+def run_contained(options: RunOptions) -> int:
+    """Run the command of `options` contained, and return the exit code for the shell.
+
+    Raises:
+        StockadeError: A failure of ours; the command did not start, or was killed.
+    """
+    policy = load_run_policy(options)
+    shelf = options.ledger if options.ledger is not None else default_shelf()
+    run_id = new_run_id(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.urandom(4))
+    plan = plan_run(options, policy, shelf, run_id)
+    if options.is_dry_run:
+        print("\n".join(plan.describe()))
+        return 0
+    report = None
+    if options.report is not None:
+        from stockade.run.report import ReportFile
+
+        report = ReportFile(options.report)
+    reactor = Reactor()
+    sandbox = Sandbox(plan, reactor)
+    try:
+        # The sandbox forks, which is sound only while there is one thread; the ledger starts a second.
+        sockets = sandbox.build(_import_what_serves)
+        from stockade.run.session import Session
+
+        return Session(options, policy, shelf, run_id, reactor, sandbox, sockets).run(report)
+    finally:
+        sandbox.kill()
+        sandbox.close()
+
+
+def _import_what_serves() -> None:
+    from stockade.run.opening import software_digest
+
+    software_digest()
