@@ -81,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
     attempt = parse_attempt_line(words, sni=args.sni, host=args.host, came_from=args.came_from)
     policy = _load(args.policy)
     engine = _open_engine(policy, Phase(args.phase), Identity(args.identity))
+    attempt = _speak_as_listed(attempt, engine)
     decision = engine.decide(attempt, _parse_addresses(args.address))
     print(_show_json(attempt, decision, policy) if args.json else _show(attempt, decision))
     return DENIED if args.exit_code and decision.verdict is Verdict.DENY else 0
@@ -113,6 +114,19 @@ def _open_engine(policy: Policy, phase: Phase, identity: Identity) -> Engine:
     from stockade.decision.engine import Engine
 
     return Engine(policy, phase, identity)
+
+
+def _speak_as_listed(attempt: Attempt, engine: Engine) -> Attempt:
+    """A bare TCP connection to a place listed for SSH is SSH, as the gateway takes it."""
+    from msgspec.structs import replace
+
+    from stockade.net.host import Host
+    from stockade.vocabulary import Protocol
+
+    if attempt.protocol is not Protocol.TCP or not isinstance(attempt.host, Host):
+        return attempt
+    spoken = engine.protocol_for(attempt.host, attempt.port)
+    return replace(attempt, protocol=Protocol.SSH) if spoken is Protocol.SSH else attempt
 
 
 def _parse_addresses(texts: list[str] | None) -> tuple[IPAddress, ...] | None:

@@ -18,6 +18,7 @@ from stockade.vocabulary import REASONS, Identity, Phase, PlaceClass, Protocol, 
 
 # Names that YAML reads as strings without quotes; a last label of letters rules out numbers.
 _PLAIN = re.compile(r"(?:[a-z0-9][a-z0-9-]*\.)+[a-z]{2,}")
+_PROGRAM = re.compile(r"/?[\w.+-]+|(?:/[\w.+-]+)+", re.ASCII)
 _DEFAULT_PROTOCOL = {443: Protocol.TLS, 80: Protocol.HTTP}
 
 
@@ -221,6 +222,10 @@ def explain_program(program: str, origin: str) -> str:
 def explain_unlisted_program(program: str, *, leaves: bool) -> str:
     shown = json.dumps(escape_text(program, 80))
     said = ", and an option of the command leaves the sandbox" if leaves else ""
+    if not _PROGRAM.fullmatch(program) or "/../" in program or program.startswith("/proc/"):
+        return (
+            f"No `exec:` entry lists {shown}{said}; only a name or an absolute path of a file can be listed."
+        )
     return f"No `exec:` entry lists {shown}{said}; to allow the program, add `exec: {{allow: [{shown}]}}`."
 
 

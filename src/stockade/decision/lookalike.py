@@ -2,9 +2,10 @@
 
 Nothing here permits or denies anything: a lookalike is simply not on the list. It is
 found so that the record says which listed name it imitates. The cost of a miss depends
-on the length of the name asked for, not on the number of rules: everything is a
-dictionary access, and the one index that takes much memory (one edit away) is left out
-where a policy lists more than `MAX_EDIT_NAMES` names.
+on the length of the name asked for, not on the number of rules, since everything is a
+dictionary access. Names that look alike to the eye or are one edit away need an index of
+their own; a policy that lists more than `MAX_DRAWN_NAMES` names goes without it, and
+only imitations by prefix, suffix and apex are then named.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from itertools import islice
 from stockade.decision.name_index import parents_of
 from stockade.policy.model import HostPattern
 
-MAX_EDIT_NAMES = 4096  # about 20 index entries a name: 80,000 strings, some 10 MB
+MAX_DRAWN_NAMES = 4096  # about 20 index entries a name: 80,000 strings, some 10 MB and 40 ms
 MAX_LABELS = 12  # of a name asked for; longer ones are looked at in their last labels
 MAX_EDIT_LENGTH = 64
 MIN_SQUASHED = 6  # "app" and "docs" are words that everybody uses, not somebody's name
@@ -40,13 +41,15 @@ class LookalikeIndex:
         self._roots = {pattern.name for pattern in patterns if pattern.is_wildcard}
         self._skeletons: dict[str, str] = {}
         self._edits: dict[str, str] = {}
-        for name in self._texts:
-            for skeleton in _skeletons_of(name):
-                self._skeletons.setdefault(skeleton, name)
-        if len(self._texts) <= MAX_EDIT_NAMES:
+        if len(self._texts) <= MAX_DRAWN_NAMES:
             for name in self._texts:
-                for form in _deletions(name):
-                    self._edits.setdefault(form, name)
+                self._draw_in(name)
+
+    def _draw_in(self, name: str) -> None:
+        for skeleton in _skeletons_of(name):
+            self._skeletons.setdefault(skeleton, name)
+        for form in _deletions(name):
+            self._edits.setdefault(form, name)
 
     def find(self, name: str) -> str | None:
         """The listed pattern that an unlisted name imitates, as written in the policy, or None."""
@@ -105,11 +108,11 @@ def _skeletons_of(name: str) -> Iterator[str]:
 
 
 def _draw(name: str) -> str:
-    unicode_name = ".".join(_decode_label(label) for label in name.split("."))
-    plain = "".join(
-        char for char in unicodedata.normalize("NFKD", unicode_name) if not unicodedata.combining(char)
-    )
-    drawn = plain.translate(_CONFUSABLE)
+    if "xn--" in name:
+        shown = ".".join(_decode_label(label) for label in name.split("."))
+        parts = unicodedata.normalize("NFKD", shown)
+        name = "".join(char for char in parts if not unicodedata.combining(char))
+    drawn = name.translate(_CONFUSABLE)
     for pair, letter in _PAIRS:
         drawn = drawn.replace(pair, letter)
     return drawn

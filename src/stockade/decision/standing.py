@@ -72,7 +72,9 @@ class RuleBook:
         self._catalogue = catalogue
         self._rules: NameIndex[Rule] = NameIndex()
         self._rubric: NameIndex[RubricEntry] = NameIndex()
-        self._lookalikes: LookalikeIndex | None = None
+        self._lookalikes = LookalikeIndex(
+            rule.host for rule in policy.rules if rule.level is not Verdict.DENY
+        )
         for rule in policy.rules:
             self._rules.add(rule.host, rule)
         for entry in policy.rubric:
@@ -111,17 +113,10 @@ class RuleBook:
         )
 
     def _stand_unlisted(self, name: str, closings: tuple[Closing, ...], place: PlaceClass) -> Standing:
-        imitated = self._find_imitated(name)
+        imitated = self._lookalikes.find(name)
         reason = Reason.LOOKALIKE if imitated else Reason.NOT_LISTED
         origin = "builtin:lookalike" if imitated else "builtin:default-deny"
         return Standing(reason=reason, closings=closings, place=place, imitated=imitated, origin=origin)
-
-    def _find_imitated(self, name: str) -> str | None:
-        if self._lookalikes is None:  # made at the first unlisted name; many runs have none
-            self._lookalikes = LookalikeIndex(
-                rule.host for rule in self.policy.rules if rule.level is not Verdict.DENY
-            )
-        return self._lookalikes.find(name)
 
     def opens_internally(self, name: str, address: IPAddress, port: int) -> bool:
         """True if an `internal:` entry names this host, network and port."""
