@@ -69,7 +69,8 @@ def test_r093_no_proxy_variable_is_set_and_none_changes_a_verdict(
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://evil.test:3128")
     monkeypatch.setenv("no_proxy", "*")
-    assert "proxy" not in stockade(["env"], allow("app.test")).out.lower()
+    inside = stockade(["env"], allow("app.test")).out.lower()
+    assert not [line for line in inside.splitlines() if "proxy" in line.partition("=")[0]]
     lists = ["", "*", ".test", "evil.test", "93.184.216.0/24", " evil.test , app.test "]
     fetch = "; ".join(
         f"no_proxy='{text}' http_proxy=http://198.18.0.1:3128 curl -s -m 5 -o /dev/null http://{name}/"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -50,8 +51,11 @@ def test_r045_verdict_on_the_name_comes_before_any_look_up(contained: Do, world:
     assert [denial["reason"] for denial in tried.run.denials()] == ["not-listed"] * 2
 
 
-@pytest.mark.parametrize("tcp", [False, True], ids=["udp", "tcp"])
-@pytest.mark.parametrize("server", ["8.8.8.8", EVIL, "2001:4860:4860::8888", "10.9.0.2", "127.0.0.1"])
+# Over TCP the room's own loopback is left out: it belongs to the worker, who may run a server there.
+SERVERS = ("8.8.8.8", EVIL, "2001:4860:4860::8888", "10.9.0.2")
+
+
+@pytest.mark.parametrize(("server", "tcp"), [*product(SERVERS, (False, True)), ("127.0.0.1", False)], ids=str)
 def test_r046_a_resolver_of_ones_own_choice_is_not_asked(
     contained: Do, world: World, server: str, tcp: bool
 ) -> None:

@@ -38,9 +38,11 @@ rules:
 """
 
 _URLLIB = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=8).read().decode())"
-_REQUESTS = "import sys, requests; print(requests.get(sys.argv[1], timeout=8).text)"
+_REQUESTS = (
+    "import sys, requests as r; a = r.get(sys.argv[1], timeout=8); a.raise_for_status(); print(a.text)"
+)
 _FETCH = (
-    "fetch(process.argv[1]).then(r => r.text()).then(t => console.log(t))"
+    "fetch(process.argv[1]).then(r => {if (!r.ok) throw r.status; return r.text()}).then(t => console.log(t))"
     ".catch(e => {console.error(e); process.exit(1)})"
 )
 # Node 20's fetch knows no proxy variables: a program that is configured speaks to the proxy itself.
@@ -174,12 +176,13 @@ def test_git_clones_and_pushes_over_https(
 ) -> None:
     settings = [f"GIT_SSL_CAINFO={range_ca}", "HOME=/tmp", "GIT_TERMINAL_PROMPT=0"]
     settings += [] if proxy is None else [f"https_proxy={proxy}"]
-    script = """
+    branch = "bare" if proxy is None else proxy.split(":")[0]  # the world's repository outlives a test
+    script = f"""
         set -e
         git clone -q https://git.test/range.git /tmp/clone
         cd /tmp/clone
         git -c user.name=R -c user.email=r@range.test commit -q --allow-empty -m inside
-        git push -q origin HEAD:refs/heads/inside
+        git push -q origin HEAD:refs/heads/{branch}
         cat README
         ! git ls-remote -q https://evil.test/range.git
     """
