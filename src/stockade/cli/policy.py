@@ -31,6 +31,13 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     diff = actions.add_parser("diff", help="print what a second file permits and closes otherwise")
     schema = actions.add_parser("schema", help="print the JSON Schema of policy files")
+    replace = actions.add_parser(
+        "replace", help="put a file in force in a running room; connections that it does not permit are cut"
+    )
+    replace.add_argument("file", metavar="FILE", type=Path)
+    replace.add_argument("--run", default="last", metavar="ID", help="the run (default: the last one)")
+    replace.add_argument("--ledger", type=Path, metavar="DIR", help="shelf on which to look for the run")
+    replace.add_argument("--json", action="store_true", help="one object")
     presets = actions.add_parser("presets", help="list the presets that ship with the package, or print one")
     for action in (lint, show, diff):
         action.add_argument("file", metavar="FILE", help="a policy file, or preset:NAME")
@@ -274,10 +281,23 @@ def _first_sentence(text: str) -> str:
     return comment.partition(". ")[0].rstrip(".") + "."
 
 
+def _replace(args: argparse.Namespace) -> int:
+    from stockade.ledger.shelf import find_run
+    from stockade.ledger.store import default_shelf
+    from stockade.run.control import ask_run
+
+    run_id = find_run(args.ledger or default_shelf(), args.run)
+    answer = ask_run(run_id, {"do": "policy", "file": str(args.file.absolute())})
+    digest = answer["policy"]
+    print(json.dumps({"run": run_id, "policy": digest}) if args.json else f"{run_id}: policy {digest}")
+    return 0
+
+
 _ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
     "lint": _lint,
     "show": _show,
     "diff": _diff,
     "schema": _schema,
     "presets": _presets,
+    "replace": _replace,
 }

@@ -28,11 +28,18 @@ class LedgerWriter(Protocol):
 
 
 class Denial(Struct, frozen=True):
-    """One kind of refusal, as the summary at the end counts them."""
+    """One kind of refusal, as the summary at the end counts them.
+
+    Attributes:
+        name: The name or address alone, by which a question belongs to its connection.
+        is_question: A name was asked for, and no connection tried (so far).
+    """
 
     target: str
     reason: str
     why: str
+    name: str
+    is_question: bool = False
 
 
 class Journal:
@@ -83,7 +90,11 @@ class Journal:
         self._ledger.append(kind, fields)
 
     def _count_denial(self, attempt: Attempt, decision: Decision) -> None:
-        denial = Denial(target_text(attempt), decision.reason.value, decision.why)
+        host = attempt.host
+        name = "" if host is None else host.name if isinstance(host, Host) else host.raw
+        is_question = attempt.query_type is not None
+        target = f"{name} (name question)" if is_question else target_text(attempt)
+        denial = Denial(target, decision.reason.value, decision.why, name, is_question)
         if denial in self.denials or len(self.denials) < self.KEPT_DENIALS:
             self.denials[denial] += 1
         else:

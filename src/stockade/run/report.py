@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from stockade.errors import StockadeError, UserError
-from stockade.gateway.journal import Denial
+from stockade.gateway.journal import Denial, Journal
 from stockade.ledger.record import clean_text
 from stockade.run.completeness import Completeness
 from stockade.sandbox.supervise import WorkerExit
@@ -57,9 +57,9 @@ def summary_lines(session: Session, completeness: Completeness | None) -> list[s
     if denied:
         passed = journal.attempts.total() - denied
         lines.append(f"stockade: {_count(denied, 'attempt')} denied, {passed} let through")
-        for denial, times in journal.denials.most_common(DENIALS_SHOWN):
-            lines.append(_denial_line(denial, times))
-        left_out = len(journal.denials) - DENIALS_SHOWN + journal.denials_left_out
+        shown = shown_denials(journal)
+        lines += [_denial_line(denial, times) for denial, times in shown[:DENIALS_SHOWN]]
+        left_out = len(shown) - DENIALS_SHOWN + journal.denials_left_out
         if left_out > 0:
             lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
     if completeness is not None and not completeness.is_exact:
@@ -68,6 +68,16 @@ def summary_lines(session: Session, completeness: Completeness | None) -> list[s
     if lines:
         lines.append(f"stockade: the whole record: {_log_command(session)}")
     return lines
+
+
+def shown_denials(journal: Journal) -> list[tuple[Denial, int]]:
+    """Refusals for the summary, most frequent first; a question is left out if its connection is there."""
+    dialled = {denial.name for denial in journal.denials if not denial.is_question}
+    return [
+        (denial, times)
+        for denial, times in journal.denials.most_common()
+        if not (denial.is_question and denial.name in dialled)
+    ]
 
 
 def _denial_line(denial: Denial, times: int) -> str:
