@@ -56,10 +56,10 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Catalogue:
-    """Entries by name; the first list that knows a name answers, the most specific entry in it."""
+    """Entries by name, ours last; the first list that knows a name answers, with its most specific entry."""
 
     def __init__(self, *lists: Iterable[CatalogueEntry]) -> None:
-        self._indexes = [_index(entries) for entries in lists]
+        self._indexes = [*map(_index, lists), _load_builtin_index()]
 
     def find(self, name: str) -> CatalogueEntry | None:
         for index in self._indexes:
@@ -91,6 +91,11 @@ def load_builtin_entries() -> tuple[CatalogueEntry, ...]:
         )
         for line in lines
     )
+
+
+@lru_cache(maxsize=1)
+def _load_builtin_index() -> NameIndex[CatalogueEntry]:
+    return _index(load_builtin_entries())
 
 
 def _pattern(text: str) -> HostPattern:

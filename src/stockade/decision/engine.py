@@ -24,7 +24,7 @@ from ipaddress import IPv6Address
 from msgspec.structs import replace
 
 from stockade.decision.calls import HELD, Caller
-from stockade.decision.catalogue import Catalogue, load_builtin_entries
+from stockade.decision.catalogue import Catalogue
 from stockade.decision.commands import classify_socket, is_listed_program, leaves_sandbox
 from stockade.decision.labels import (
     ORDINARY_QUESTIONS,
@@ -78,7 +78,7 @@ class Engine:
         self.identity = identity
         self._own = frozenset(map(_without_zone, own_addresses))
         self._inspects_tls = inspects_tls
-        self._book = book or RuleBook(policy, Catalogue(policy.catalogue, places, load_builtin_entries()))
+        self._book = book or RuleBook(policy, Catalogue(policy.catalogue, places))
         self._caller = Caller(policy, phase, identity)
         self._standings: dict[tuple[str, int, str], Standing] = {}
 

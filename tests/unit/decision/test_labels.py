@@ -187,7 +187,7 @@ def test_every_host_of_the_data_file_is_a_canonical_name() -> None:
 
 
 def test_the_most_specific_entry_answers() -> None:
-    catalogue = Catalogue(load_builtin_entries())
+    catalogue = Catalogue()
     found = catalogue.find("gist.github.com"), catalogue.find("metadata.google.internal")
     assert [entry and entry.place for entry in found] == [PlaceClass.PASTE, PlaceClass.INTERNAL]
     assert decide(EMPTY, "GET http://metadata.google.internal/").reason is Reason.METADATA_NAME
