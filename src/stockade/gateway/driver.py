@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec.structs import replace
+
 from stockade.decision.request import Attempt, Decision
 from stockade.gateway.closing import close_with_reset
 from stockade.gateway.dial import Dial as Dialing
@@ -186,6 +188,12 @@ class Connection:
         self._room.record(effect.attempt, effect.decision, lambda seq: self._feed(ev.Recorded(seq)))
 
     def _outcome(self, effect: fx.RecordOutcome) -> None:
+        """Write it down, with what the ways that are still at work have carried so far."""
+        for way in (self._way_up, self._way_down):
+            if way is not None and way is self._way_up:
+                effect = replace(effect, sent_bytes=effect.sent_bytes + way.count)
+            elif way is not None:
+                effect = replace(effect, received_bytes=effect.received_bytes + way.count)
         self._room.record_outcome(effect)
 
     def _resolve(self, effect: fx.Resolve) -> None:
@@ -447,6 +455,7 @@ class Connection:
         for upstream, way in ((True, self._way_up), (False, self._way_down)):
             if way is not None:
                 events.append(ev.Pumped(upstream, way.count, True))
+        self._release_ways()
         self._last_words(*events, ev.ClientEnded(reset=True))
 
     def _last_words(self, *events: ev.Event) -> None:

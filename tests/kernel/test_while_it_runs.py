@@ -1,0 +1,214 @@
+"""What an operator and the limits do to a room while its worker is alive."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stockade.prove.world_client import World
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("world", "bwrap")]
+
+COMMAND = str(Path(sys.prefix) / "bin" / "stockade")
+ALLOWED = "rules: [{allow: allowed.test, ports: [9000], protocol: tcp}]\n"
+OTHER = "version: 1\nexec: {mode: any}\nrules: [{allow: docs.test, ports: [9000], protocol: tcp}]\n"
+
+# Says what comes back after each line it is told to send; the test leads the conversation.
+CONVERSATION = r"""
+import socket, sys
+lines = {}
+for order in sys.stdin:
+    name, word = order.split()
+    try:
+        if name not in lines:
+            lines[name] = socket.create_connection((name, 9000), 5)
+            lines[name].settimeout(5)
+        lines[name].sendall(word.encode())
+        answer = lines[name].recv(100).decode() or "closed"
+    except OSError as error:
+        answer = type(error).__name__
+    print(answer, flush=True)
+"""
+
+
+class Talk:
+    """A worker that opens connections on command, and its operator's tools."""
+
+    def __init__(self, stockade: Any, policy: str, *extra: str) -> None:
+        self.stockade = stockade
+        self.worker = stockade.start([sys.executable, "-u", "-c", CONVERSATION], policy, extra=list(extra))
+
+    def say(self, name: str, word: str) -> str:
+        assert self.worker.stdin is not None
+        assert self.worker.stdout is not None
+        self.worker.stdin.write(f"{name} {word}\n".encode())
+        self.worker.stdin.flush()
+        return self.worker.stdout.readline().decode().strip()
+
+    def operate(self, *words: str) -> subprocess.CompletedProcess[bytes]:
+        shelf = ["--ledger", str(self.stockade.ledger)]
+        return subprocess.run([COMMAND, *words, *shelf], capture_output=True, timeout=10)
+
+    def end(self) -> Any:
+        out, err = self.worker.communicate(timeout=15)
+        return self.stockade.finish(self.worker, out, err)
+
+
+def wait_for_record(talk: Talk, kind: str) -> None:
+    deadline = time.monotonic() + 10
+    while not [r for r in talk.stockade.read_ledger(talk.stockade.ledger) if r["kind"] == kind]:
+        assert time.monotonic() < deadline, f"no {kind} record came"
+
+
+def test_r004_a_replaced_policy_is_followed_at_once_and_named_in_each_record(
+    stockade: Any, world: World, tmp_path: Path
+) -> None:
+    talk = Talk(stockade, ALLOWED)
+    assert talk.say("allowed.test", "one") == "one"
+    (tmp_path / "b.yaml").write_text(OTHER)
+    answer = talk.operate("policy", "replace", str(tmp_path / "b.yaml"), "--json")
+    assert answer.returncode == 0, answer.stderr
+    digest = json.loads(answer.stdout)["policy"]
+    wait_for_record(talk, "policy.changed")
+    assert talk.say("docs.test", "two") == "two"
+    run = talk.end()
+    shown = subprocess.run(
+        [COMMAND, "policy", "show", "--json", str(tmp_path / "b.yaml")], capture_output=True
+    )
+    assert json.loads(shown.stdout)["digest"] == digest
+    assert [a["policy"] == digest for a in run.attempts(verdict="allow")] == [False, True]
+
+
+def test_r017_a_connection_that_the_new_policy_does_not_permit_is_cut(
+    stockade: Any, world: World, tmp_path: Path
+) -> None:
+    talk = Talk(stockade, ALLOWED)
+    assert talk.say("allowed.test", "before") == "before"
+    (tmp_path / "b.yaml").write_text(OTHER)
+    assert talk.operate("policy", "replace", str(tmp_path / "b.yaml")).returncode == 0
+    wait_for_record(talk, "policy.changed")
+    assert talk.say("allowed.test", "after") == "ConnectionResetError"
+    run = talk.end()
+    assert [d["reason"] for d in run.denials()] == ["policy-changed"]
+    cuts = [r for r in run.records if r["kind"] == "outcome" and r["outcome"] == "cut"]
+    assert [c["sent_bytes"] for c in cuts] == [len("before")]
+    assert "after" not in str(world.arrivals())
+
+
+def test_a_connection_that_both_policies_permit_goes_on(stockade: Any, world: World, tmp_path: Path) -> None:
+    talk = Talk(stockade, ALLOWED)
+    assert talk.say("allowed.test", "before") == "before"
+    both = OTHER.replace("rules: [", "rules: [{allow: allowed.test, ports: [9000], protocol: tcp}, ")
+    (tmp_path / "b.yaml").write_text(both)
+    assert talk.operate("policy", "replace", str(tmp_path / "b.yaml")).returncode == 0
+    wait_for_record(talk, "policy.changed")
+    assert talk.say("allowed.test", "after") == "after"
+    assert talk.end().denials() == []
+
+
+def test_a_policy_that_does_not_load_changes_nothing_and_says_why(
+    stockade: Any, world: World, tmp_path: Path
+) -> None:
+    talk = Talk(stockade, ALLOWED)
+    assert talk.say("allowed.test", "one") == "one"
+    (tmp_path / "b.yaml").write_text("version: 1\nruels: []\n")
+    answer = talk.operate("policy", "replace", str(tmp_path / "b.yaml"))
+    assert answer.returncode == 2
+    assert b"b.yaml:2" in answer.stderr
+    assert b"rules" in answer.stderr
+    assert talk.say("allowed.test", "two") == "two"
+    assert [r for r in talk.end().records if r["kind"] == "policy.changed"] == []
+
+
+def test_r016_a_phase_change_closes_the_rubric_and_phases_do_not_go_back(stockade: Any, world: World) -> None:
+    talk = Talk(stockade, ALLOWED + "rubric: [allowed.test]\n")
+    assert talk.say("allowed.test", "work") == "work"
+    assert talk.operate("phase", "scoring").returncode == 0
+    wait_for_record(talk, "phase.changed")
+    assert talk.say("allowed.test", "scoring") == "ConnectionResetError"
+    back = talk.operate("phase", "work")
+    assert back.returncode == 2
+    assert b"phase-backward" in back.stderr
+    assert talk.operate("phase", "work", "--reopen").returncode == 0
+    run = talk.end()
+    changes = [(r["from"], r["to"], r["reopened"]) for r in run.records if r["kind"] == "phase.changed"]
+    assert changes == [("work", "scoring", False), ("scoring", "work", True)]
+
+
+def test_r136_the_worker_cannot_reach_the_control_socket(stockade: Any, world: World) -> None:
+    """The same abstract name answers outside (the operator's commands above use it) and not inside."""
+    script = (
+        "import socket, sys\nfor run in sys.stdin:\n s = socket.socket(socket.AF_UNIX)\n try:\n"
+        "  s.connect('\\0stockade/control/' + run.strip()); print('open', flush=True)\n"
+        " except OSError as e: print(type(e).__name__, flush=True)\n"
+    )
+    worker = stockade.start([sys.executable, "-u", "-c", script], ALLOWED)
+    deadline = time.monotonic() + 10
+    while not (stockade.ledger.is_dir() and os.listdir(stockade.ledger)):
+        assert time.monotonic() < deadline
+    run_id = os.listdir(stockade.ledger)[0]
+    out, _ = worker.communicate(f"{run_id}\n".encode(), timeout=15)
+    assert out.decode().split() == ["ConnectionRefusedError"]
+
+
+def test_an_upload_limit_cuts_and_what_is_below_it_passes(stockade: Any, world: World) -> None:
+    send = (
+        "import socket,sys\ns = socket.create_connection(('allowed.test', 9000)); n = int(sys.argv[1])\n"
+        "got = 0\ntry:\n s.sendall(bytes(n)); s.shutdown(socket.SHUT_WR)\n while d := s.recv(65536): got += len(d)\n"
+        "except OSError as e: print(type(e).__name__)\nprint(got)\n"
+    )
+    limited = ALLOWED + "limits: {upload: 1MiB}\n"
+    passed = stockade([sys.executable, "-c", send, "1000000"], limited)
+    assert passed.out.split() == ["1000000"]
+    cut = stockade([sys.executable, "-c", send, "3000000"], limited)
+    assert cut.out.split()[0] in ("ConnectionResetError", "BrokenPipeError")
+    assert [d["reason"] for d in cut.denials()] == ["upload-limit"]
+    arrived = sum(a["bytes"] for a in world.arrivals() if a["port"] == 9000)
+    assert arrived <= 1_000_000 + 1_048_576
+
+
+def test_connections_beyond_the_limit_are_refused_recorded_and_the_room_goes_on(
+    stockade: Any, world: World
+) -> None:
+    script = (
+        "import socket\nlines = [socket.create_connection(('allowed.test', 9000)) for _ in range(12)]\nalive = 0\n"
+        "for s in lines:\n s.settimeout(5)\n try:\n  s.sendall(b'x'); alive += s.recv(1) == b'x'\n except OSError: pass\n"
+        "for s in lines: s.close()\nimport time\nfor _ in range(50):\n s = socket.create_connection(('allowed.test', 9000))\n"
+        " s.settimeout(5)\n try:\n  s.sendall(b'y')\n  if s.recv(1) == b'y': break\n except OSError: time.sleep(0.05)\n"
+        "else: raise SystemExit('never again')\nprint(alive)\n"
+    )
+    run = stockade([sys.executable, "-c", script], ALLOWED + "limits: {connections: 8}\n")
+    assert run.out.split() == ["8"], run.err
+    assert {d["reason"] for d in run.denials()} == {"too-many-connections"}
+    assert len(run.denials()) >= 4
+    assert run.report["complete"] is True
+
+
+def test_a_ledger_that_cannot_be_written_any_more_ends_the_run(stockade: Any, world: World) -> None:
+    """The ledger's file is truncated under the writer: what is not on record does not happen."""
+    talk = Talk(stockade, ALLOWED)
+    assert talk.say("allowed.test", "one") == "one"
+    (file,) = stockade.ledger.glob("*/records.jsonl")
+    os.truncate(file, 0)
+    assert talk.say("docs.test", "two") == ""  # the worker is gone before it could answer
+    out, err = talk.worker.communicate(timeout=15)
+    assert talk.worker.returncode == 104
+    assert b"ledger" in err
+    assert "two" not in str(world.arrivals())
+
+
+def test_r108_when_the_supervisor_dies_the_worker_dies_and_nothing_leaves(
+    stockade: Any, world: World
+) -> None:
+    talk = Talk(stockade, ALLOWED)
+    assert talk.say("allowed.test", "one") == "one"
+    talk.worker.send_signal(signal.SIGKILL)
+    talk.worker.wait(10)
+    assert talk.worker.stdout is not None
+    assert talk.worker.stdout.read() == b""  # the worker held the other end: EOF means that it is gone
