@@ -67,14 +67,18 @@ def probe_host(request: SandboxRequest) -> HostFacts:
     started_as_root, uid, gid = probe_worker()
     links, folders = probe_root_layout()
     workspace = probe_workspace(str(request.workspace))
-    read = tuple(probe_path(os.path.normpath(path), "files.read") for path in request.read)
-    write = tuple(probe_path(os.path.normpath(path), "files.write") for path in request.write)
-    hide = tuple(_probe_hidden(request))
+    def real(path: os.PathLike[str]) -> str:
+        return _below_real_workspace(os.path.normpath(path), request, workspace)
+
+    read = tuple(probe_path(real(path), "files.read") for path in request.read)
+    write = tuple(probe_path(real(path), "files.write") for path in request.write)
+    # What does not exist shows nothing, so it needs no hiding.
+    hide = tuple(probe_path(real(path), "files.hide") for path in request.hide if os.path.lexists(real(path)))
     shown = (workspace, *read, *write)
     program = resolve_program(
         request.argv[0] if request.argv else "",
         workspace=workspace.path,
-        visible=("/usr", *(f"/{name}" for name, _to in links), *folders, *(fact.path for fact in shown)),
+        visible=("/usr", *(path for path, _to in links), *folders, *(fact.path for fact in shown)),
         inside_path=plan_search_path(
             request.caller_environment.get("PATH", ""), ["/usr", *(fact.path for fact in shown)]
         ),
@@ -185,10 +189,10 @@ def probe_interpreter() -> tuple[str, list[tuple[PathFact, str]]]:
 # --- the operator's folders ----------------------------------------------------------------
 
 
-def _probe_hidden(request: SandboxRequest) -> list[PathFact]:
-    """Hidden paths that exist; what does not exist shows nothing."""
-    found = [os.path.normpath(path) for path in request.hide]
-    return [probe_path(path, "files.hide") for path in found if os.path.lexists(path)]
+def _below_real_workspace(path: str, request: SandboxRequest, workspace: PathFact) -> str:
+    """A path written relative to a workspace that was reached by a link: the same below the real one."""
+    logical = os.path.normpath(request.workspace)
+    return workspace.path + path[len(logical) :] if is_below(path, logical) else path
 
 
 def _probe_invisible(request: SandboxRequest, workspace: PathFact) -> list[tuple[str, bool]]:

@@ -1,0 +1,93 @@
+"""Run one command in a sandbox without a gateway: what the kernel tests look at.
+
+Usage: contained.py [--write DIR] [--read DIR] [--hide PATH] [--invisible PATH] [--env NAME=VALUE]
+                    [--facts FILE] [--processes N] [--without-layer NAME] [--thread] -- CMD...
+
+Exits like `stockade run` (100 + family for failures of ours). With --facts it leaves a
+JSON object: facts, counters, step times, and the host's view of the worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+
+from stockade.errors import StockadeError
+from stockade.reactor import Reactor
+from stockade.sandbox.plan import SandboxRequest, plan_sandbox
+from stockade.sandbox.probe import probe_host
+from stockade.sandbox.supervise import Sandbox, WorkerExit
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    for name in ("write", "read", "hide", "invisible"):
+        parser.add_argument(f"--{name}", action="append", default=[], type=Path)
+    parser.add_argument("--env", action="append", default=[])
+    parser.add_argument("--without-layer", action="append", default=[])
+    parser.add_argument("--facts", type=Path)
+    parser.add_argument("--processes", type=int)
+    parser.add_argument("--thread", action="store_true", help="build in a thread that ends at once")
+    parser.add_argument("argv", nargs="+")
+    args = parser.parse_args()
+    request = SandboxRequest(
+        argv=tuple(args.argv),
+        workspace=Path(os.environ.get("PWD") or os.getcwd()),
+        read=tuple(args.read),
+        write=tuple(args.write),
+        hide=tuple(args.hide),
+        invisible=tuple(args.invisible),
+        caller_environment=dict(os.environ),
+        extra_environment=tuple(args.env),
+        processes=args.processes,
+        layers_off=frozenset(args.without_layer),
+        run_id="test",
+    )
+    try:
+        return run(request, args)
+    except StockadeError as error:
+        print(f"{type(error).__name__} {error}\nhint: {error.hint}", file=sys.stderr)
+        return 100 + error.exit_code
+
+
+def run(request: SandboxRequest, args: argparse.Namespace) -> int:
+    plan = plan_sandbox(request, probe_host(request))
+    reactor = Reactor()
+    sandbox = Sandbox(plan, reactor)
+    if args.thread:
+        thread = threading.Thread(target=sandbox.build)
+        thread.start()
+        thread.join()
+    else:
+        sandbox.build()
+    ended: list[WorkerExit] = []
+
+    def on_exit(how: WorkerExit) -> None:
+        ended.append(how)
+        reactor.stop()
+
+    try:
+        sandbox.go(on_exit)
+        reactor.run()
+        if args.facts:
+            leave_facts(args.facts, sandbox)
+    finally:
+        sandbox.close()
+    return ended[0].shell_code
+
+
+def leave_facts(path: Path, sandbox: Sandbox) -> None:
+    counters = sandbox.read_counters() if sandbox.plan.has_room else None
+    found = {
+        "facts": sandbox.facts.to_fields(),
+        "steps_ms": sandbox.step_times_ms,
+        "counters": {name: getattr(counters, name) for name in getattr(counters, "__struct_fields__", ())},
+    }
+    path.write_text(json.dumps(found))
+
+
+sys.exit(main())

@@ -1,0 +1,82 @@
+"""Steps of the kernel tests: run a command in a sandbox, or the same without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CONTAINED = Path(__file__).with_name("contained.py")
+# The Python of the system: the worker sees it in /usr, whoever it is and whatever runs the tests.
+PYTHON = "/usr/bin/python3"
+IS_ROOT = os.geteuid() == 0
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+def words(result: subprocess.CompletedProcess[bytes]) -> Result:
+    return Result(
+        result.returncode, result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
+    )
+
+
+class Contained:
+    """Runs a command in a sandbox; `plainly` runs the same without one, as its control."""
+
+    def __init__(self, work: Path) -> None:
+        self.work = work
+        self._facts = work.parent / "facts.json"
+
+    def command(self, *argv: str, options: tuple[str, ...] = ()) -> list[str]:
+        return [sys.executable, str(CONTAINED), "--facts", str(self._facts), *options, "--", *argv]
+
+    def __call__(
+        self,
+        *argv: str,
+        options: tuple[str, ...] = (),
+        stdin: bytes | None = b"",
+        prefix: tuple[str, ...] = (),
+        environment: dict[str, str] | None = None,
+        cwd: Path | None = None,
+        **kept: Any,
+    ) -> Result:
+        folder = cwd or self.work
+        return words(
+            subprocess.run(
+                [*prefix, *self.command(*argv, options=options)],
+                input=stdin,
+                capture_output=True,
+                timeout=18,
+                cwd=folder,
+                env={**os.environ, "PWD": str(folder), **(environment or {})},
+                **kept,
+            )
+        )
+
+    def python(self, program: str, *arguments: str, **kept: Any) -> Result:
+        return self(PYTHON, "-I", "-c", program, *arguments, **kept)
+
+    def plainly(self, program: str, *arguments: str) -> Result:
+        """The same Python program outside, as whoever runs the tests."""
+        command = [PYTHON, "-I", "-c", program, *arguments]
+        return words(subprocess.run(command, input=b"", capture_output=True, timeout=18, cwd=self.work))
+
+    def start(self, *argv: str, options: tuple[str, ...] = (), **kept: Any) -> subprocess.Popen[bytes]:
+        given = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **kept}
+        environment = {**os.environ, "PWD": str(self.work)}
+        return subprocess.Popen(self.command(*argv, options=options), cwd=self.work, env=environment, **given)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the last finished run left: facts, counters, step times."""
+        found: dict[str, Any] = json.loads(self._facts.read_text())
+        return found

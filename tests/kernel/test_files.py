@@ -1,0 +1,329 @@
+"""What the worker sees and may write, and what it cannot plant for others (boundary.md F6, F11, F14)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kernel_steps import PYTHON, Contained
+
+LIST = "import os, sys; print(sorted(os.listdir(sys.argv[1])))"
+WRITE = """
+import sys
+for path in sys.argv[1:]:
+    try:
+        open(path, "a").close()
+        print("wrote", path)
+    except OSError as error:
+        print("refused", path, error.errno)
+"""
+
+
+# --- the view is built from nothing --------------------------------------------------------
+
+
+def test_the_root_holds_only_what_is_listed(contained: Contained) -> None:
+    shown = contained.python(LIST, "/").out
+    for name in ("root", "boot", "srv", "sys", "mnt", "opt"):
+        assert f"'{name}'" not in shown
+    assert "'usr'" in shown
+
+
+def test_nothing_outside_the_private_folders_can_be_written(contained: Contained) -> None:
+    closed = ["/new", "/etc/new", "/usr/new", "/etc/hosts", "/.stockade/new", str(contained.work / "new")]
+    open_ = ["/tmp/new", "/run/new", "/var/tmp/new", "/home/worker/new", "/dev/shm/new", "/home/new"]
+    result = contained.python(WRITE, *closed, *open_)
+    assert result.out.count("refused") == len(closed)
+    assert result.out.count("wrote") == len(open_)
+    # What was written there was written nowhere: the host has no such files.
+    assert not [path for path in open_ if os.path.exists(path)]
+
+
+def test_the_workspace_is_read_only_unless_it_is_opened(contained: Contained) -> None:
+    assert contained("touch", "made").code != 0
+    assert contained("touch", "made", options=("--write", str(contained.work))).code == 0
+    assert (contained.work / "made").exists()
+
+
+def test_names_and_accounts_inside_are_ours(contained: Contained) -> None:
+    resolver = contained("cat", "/etc/resolv.conf").out
+    assert resolver == "nameserver 198.18.0.1\noptions ndots:1\n"
+    assert contained("whoami").out == "worker\n"
+    assert contained("getent", "hosts", "stockade").out.split()[0] in ("127.0.0.1", "::1")
+    assert contained("hostname").out == "stockade\n"
+
+
+def test_hidden_paths_show_nothing_and_cannot_be_moved_aside(contained: Contained) -> None:
+    tests = contained.work / "tests"
+    (tests / "answers").mkdir(parents=True)
+    (tests / "answers" / "a.txt").write_text("42")
+    (contained.work / "key.pem").write_text("secret")
+    script = "cat tests/answers/a.txt key.pem; mv tests moved; mv tests/answers x; rm -f key.pem"
+    options = ("--write", str(contained.work), "--hide", str(tests / "answers"))
+    options += ("--hide", str(contained.work / "key.pem"))
+    result = contained("sh", "-c", script + "; cat moved/answers/a.txt key.pem", options=options)
+    assert "42" not in result.out
+    assert "secret" not in result.out
+    assert (contained.work / "key.pem").read_text() == "secret"
+    # The control: unhidden, the same reads give both.
+    (contained.work / "moved").rename(tests) if (contained.work / "moved").exists() else None
+    assert contained("cat", "tests/answers/a.txt", "key.pem").out == "42secret"
+
+
+def test_own_files_are_invisible_in_the_workspace(contained: Contained) -> None:
+    ledger = contained.work / "ledger"
+    ledger.mkdir()
+    (ledger / "record").write_text("r")
+    (contained.work / "policy.yaml").write_text("version: 1")
+    options = ("--write", str(contained.work))
+    options += ("--invisible", str(ledger), "--invisible", str(contained.work / "policy.yaml"))
+    script = "cat ledger/record policy.yaml; echo changed > policy.yaml; touch ledger/planted; mv ledger old"
+    result = contained("sh", "-c", script, options=options)
+    assert result.out == ""
+    assert (contained.work / "policy.yaml").read_text() == "version: 1"
+    assert sorted(os.listdir(ledger)) == ["record"]
+
+
+# --- sockets and FIFOs answer through read-only binds ----------------------------------------
+
+
+def test_f6_a_unix_socket_in_the_workspace_is_refused_by_name(contained: Contained) -> None:
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(contained.work / "agent.sock"))
+    server.listen()
+    refused = contained("true")
+    assert refused.code == 103
+    assert f"{contained.work}/agent.sock" in refused.err
+    # Hidden, it is covered, and the worker's connect finds a plain empty file.
+    connect = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('agent.sock')"
+    hidden = ("--hide", str(contained.work / "agent.sock"))
+    assert "agent.sock" in contained.python(connect, options=hidden).err
+    assert contained.plainly(connect).code == 0
+    server.close()
+
+
+def test_f6_a_fifo_in_the_workspace_is_refused_by_name(contained: Contained) -> None:
+    (contained.work / "deep").mkdir()
+    os.mkfifo(contained.work / "deep" / "pipe")
+    refused = contained("true")
+    assert refused.code == 103
+    assert f"{contained.work}/deep/pipe" in refused.err
+
+
+def test_r123_usual_socket_places_are_not_in_the_view(contained: Contained) -> None:
+    script = "ls /run/docker.sock /run/user /run/dbus /var/run/docker.sock /tmp/.X11-unix /tmp/tmux-0 2>&1"
+    result = contained("sh", "-c", script, environment={"SSH_AUTH_SOCK": "/tmp/agent"})
+    assert result.out.count("No such file") == 6
+    assert "SSH_AUTH_SOCK" not in contained("env", environment={"SSH_AUTH_SOCK": "/tmp/agent"}).out
+
+
+def test_r124_abstract_sockets_of_the_host_are_unreachable_and_own_ones_work(contained: Contained) -> None:
+    connect = (
+        "import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0kernel-test'); print('reached')"
+    )
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("\0kernel-test")
+    server.listen()
+    assert contained.plainly(connect).out == "reached\n"
+    assert "ConnectionRefused" in contained.python(connect).err
+    own = "import socket; a = socket.socket(socket.AF_UNIX); a.bind('\\0kernel-test'); a.listen(); " + connect
+    assert contained.python(own).out == "reached\n"
+    server.close()
+
+
+# --- descriptors ---------------------------------------------------------------------------
+
+DESCRIPTORS = """
+import os
+def is_open(fd):
+    try:
+        return bool(os.fstat(fd))
+    except OSError:
+        return False
+print([fd for fd in range(256) if is_open(fd)])
+"""
+
+
+def test_f11_inherited_descriptors_do_not_arrive(contained: Contained) -> None:
+    folder = os.open("/etc", os.O_RDONLY)
+    program = [PYTHON, "-I", "-c", DESCRIPTORS]
+    plain = subprocess.run(program, capture_output=True, pass_fds=[folder], text=True)
+    assert str(folder) in plain.stdout
+    result = contained.python(DESCRIPTORS, pass_fds=[folder])
+    assert result.out == "[0, 1, 2]\n"
+    os.close(folder)
+
+
+WALK_STDIN = ("sh", "-c", "ls /proc/self/fd/0/")
+
+
+def test_f11_a_folder_as_standard_input_is_not_handed_in(contained: Contained) -> None:
+    folder = os.open("/etc", os.O_RDONLY)
+    plain = subprocess.run(WALK_STDIN, stdin=folder, capture_output=True, text=True)
+    assert "shadow" in plain.stdout
+    result = contained.start(*WALK_STDIN, stdin=folder)
+    out, err = result.communicate(timeout=15)
+    assert b"shadow" not in out
+    # Python itself, which we are written in, already refuses to start with a folder there.
+    assert result.returncode != 0
+    assert err
+    os.close(folder)
+
+
+REOPEN = "import os; fd = os.open('/proc/self/fd/1', os.O_RDWR); os.pwrite(fd, b'X', 0)"
+
+
+def test_f11_standard_output_cannot_be_reopened_to_overwrite_a_log(contained: Contained) -> None:
+    log = contained.work.parent / "log"
+    for is_contained in (False, True):
+        log.write_text("first line\n")
+        with log.open("a") as file:
+            if is_contained:
+                contained.start(PYTHON, "-I", "-c", REOPEN, stdout=file).communicate(timeout=15)
+            else:
+                subprocess.run([PYTHON, "-I", "-c", REOPEN], stdout=file, stderr=subprocess.DEVNULL)
+        assert log.read_text().startswith("f" if is_contained else "X"), is_contained
+
+
+# --- links (R134) ----------------------------------------------------------------------------
+
+
+def test_r134_a_planted_link_does_not_widen_the_next_run(contained: Contained) -> None:
+    outside = contained.work.parent / "secret"
+    outside.mkdir()
+    (outside / "key").write_text("secret")
+    models = contained.work / "models"
+    planted = contained("ln", "-s", str(outside), "models", options=("--write", str(contained.work)))
+    assert planted.code == 0
+    for option in ("--read", "--write", "--hide"):
+        refused = contained("cat", "models/key", options=(option, str(models)))
+        assert refused.code == 102, option
+        assert "path-through-link" in refused.err
+    # The link itself dangles inside; a real folder at the same place is shown.
+    assert contained("cat", "models/key").code == 1
+    assert contained("cat", str(outside / "key"), options=("--read", str(outside))).out == "secret"
+
+
+def test_r134_a_planted_python_link_shows_no_more_than_the_file(contained: Contained) -> None:
+    # `.venv/bin/python` leads to a program in a private folder: the folder must not be shown for it.
+    private = contained.work.parent / "private"
+    (private / "bin").mkdir(parents=True)
+    (private / "lib").mkdir()
+    (private / "lib" / "secret").write_text("secret")
+    tool = private / "bin" / "python3"
+    tool.write_text(f"#!/bin/sh\ncat {private}/lib/secret\necho ran\n")
+    tool.chmod(0o755)
+    (contained.work / ".venv" / "bin").mkdir(parents=True)
+    (contained.work / ".venv" / "bin" / "python").symlink_to(tool)
+    result = contained(".venv/bin/python")
+    assert "secret" not in result.out
+    # Typed by the operator at its own place, the program gets its library folder.
+    assert "secret" in contained(str(tool)).out
+
+
+def test_r145_a_workspace_reached_by_a_link_works(contained: Contained) -> None:
+    link = contained.work.parent / "link"
+    link.symlink_to(contained.work)
+    (contained.work / "file").write_text("seen")
+    result = contained("sh", "-c", f"pwd; cat file {link}/file; command -v ls", cwd=link)
+    assert result.out == f"{contained.work}\nseenseen/usr/bin/ls\n"
+
+
+# --- what other programs run later (F14) -----------------------------------------------------
+
+
+@pytest.fixture
+def repository(contained: Contained) -> Path:
+    subprocess.run(["git", "init", "-q", str(contained.work)], check=True)
+    (contained.work / ".vscode").mkdir()
+    (contained.work / ".vscode" / "tasks.json").write_text("{}")
+    (contained.work / ".envrc").write_text("true")
+    return contained.work
+
+
+PLANT = """
+for f in .git/hooks/pre-commit .git/config .vscode/tasks.json .envrc; do
+  echo 'touch /tmp/owned' >> $f && echo planted $f
+done 2>/dev/null
+mv .git .git-aside && cp -r .git-aside .git && echo replaced .git
+mv .git/hooks .git/other && echo moved hooks
+rm -rf .git/hooks .vscode .envrc 2>/dev/null; ls -d .envrc .git/hooks .vscode
+echo ordinary > file && echo wrote file
+"""
+
+
+@pytest.mark.needs("git")
+def test_f14_hooks_and_settings_cannot_be_planted_nor_moved_aside(
+    contained: Contained, repository: Path
+) -> None:
+    before = (repository / ".git" / "config").read_text()
+    result = contained("sh", "-c", PLANT, options=("--write", str(repository)))
+    assert result.out == ".envrc\n.git/hooks\n.vscode\nwrote file\n"
+    assert (repository / ".git" / "config").read_text() == before
+    assert contained.facts["facts"]["protected"] == 4
+
+
+@pytest.mark.needs("git")
+def test_git_itself_works_beside_its_protected_settings(contained: Contained, repository: Path) -> None:
+    script = (
+        'git() { command git -c user.name=a -c user.email=a@b.test "$@"; }; '
+        "echo x > f && git add f && git commit -qm one && echo y > f && git stash -q && git stash pop -q"
+        " && git gc -q && git log --oneline | wc -l"
+    )
+    result = contained("sh", "-c", script, options=("--write", str(repository)))
+    assert (result.out, result.code) == ("1\n", 0), result.err
+
+
+@pytest.mark.needs("git")
+def test_f14_a_repository_below_the_workspace_is_protected_too(contained: Contained) -> None:
+    nested = contained.work / "vendor" / "lib"
+    nested.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(nested)], check=True)
+    script = "echo x >> vendor/lib/.git/config; mv vendor aside; mv vendor/lib aside; echo done"
+    result = contained("sh", "-c", script, options=("--write", str(contained.work)))
+    assert result.out == "done\n"
+    assert "x" not in (nested / ".git" / "config").read_text().split()
+
+
+def test_f14_a_planted_module_is_not_imported_by_the_stage_or_by_us(contained: Contained) -> None:
+    # The stage runs with -I; a module of that name in the workspace, HOME or PYTHONPATH would run in PID 1.
+    for name in ("select", "posix", "_socket", "sitecustomize", "usercustomize", "encodings"):
+        (contained.work / f"{name}.py").write_text("import os; os.write(2, b'planted ran')")
+    environment = {"PYTHONPATH": str(contained.work), "PYTHONSTARTUP": str(contained.work / "select.py")}
+    result = subprocess.run(
+        [sys.executable, "-P", *contained.command("true")[1:]],
+        cwd=contained.work,
+        capture_output=True,
+        env={**os.environ, "PWD": str(contained.work), "PYTHONSTARTUP": environment["PYTHONSTARTUP"]},
+        timeout=15,
+    )
+    assert result.returncode == 0
+    assert b"planted ran" not in result.stderr
+    assert b"PYTHON" not in contained("env", environment=environment).out.encode()
+
+
+# --- the view of a run is the view that was judged -------------------------------------------
+
+
+def test_interpreters_outside_usr_are_shown_for_a_virtual_environment(contained: Contained) -> None:
+    # A copy of the system's Python in a private prefix, and an environment made from it.
+    prefix = contained.work.parent / "python"
+    (prefix / "bin").mkdir(parents=True)
+    version = subprocess.check_output(
+        [PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], text=True
+    )
+    library = prefix / "lib" / f"python{version.strip()}"
+    library.parent.mkdir()
+    library.symlink_to(f"/usr/lib/python{version.strip()}")
+    real = prefix / "bin" / f"python{version.strip()}"
+    real.write_bytes(Path(PYTHON).resolve().read_bytes())
+    real.chmod(0o755)
+    (contained.work / ".venv" / "bin").mkdir(parents=True)
+    (contained.work / ".venv" / "bin" / "python").symlink_to(real)
+    (contained.work / ".venv" / "pyvenv.cfg").write_text(f"home = {prefix}/bin\n")
+    result = contained(".venv/bin/python", "-c", "import sys; print(sys.prefix, sys.base_prefix)")
+    assert result.out.split() == [f"{contained.work}/.venv", str(prefix)], result.err
