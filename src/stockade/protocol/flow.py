@@ -230,9 +230,9 @@ def guess_protocol(start: bytes | bytearray) -> Protocol | None:
         return Protocol.TLS
     if start[:4] == b"SSH-"[: len(start)]:
         return Protocol.SSH if len(start) >= 4 else None
-    word, blank, _ = bytes(start[:17]).partition(b" ")
-    if not (word.isalpha() and word.isupper()):
+    word, _, target = bytes(start[:18]).partition(b" ")
+    if not (word.isalpha() and word.isupper()) or len(word) > 16:
         return Protocol.TCP
-    if blank:
-        return Protocol.HTTP
-    return Protocol.TCP if len(word) > 16 else None
+    if not target:
+        return None
+    return Protocol.HTTP if target[0] in b"/*hH" or word == b"CONNECT" else Protocol.TCP

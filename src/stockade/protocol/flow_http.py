@@ -151,7 +151,7 @@ class Conversation:
             attempt, _ = self._describe(head, place)
             case = yield from self._docket.weigh(attempt, objection)
             yield from self._docket.record(case)
-            door.refuse(case)
+            yield from self._turn_down(head, case)
             return None
         return (yield from enter(self._docket, place, door, run_http))
 
@@ -182,7 +182,7 @@ class Conversation:
         if head.line.authority is not None:
             is_connect = head.line.form is Form.AUTHORITY
             return self._docket.translate(head.line.authority) if is_connect else head.line.authority
-        return head.host or Endpoint(NOWHERE, 0)
+        return Endpoint(NOWHERE, 0) if head.host is None else Endpoint(head.host.host, head.host.port or 80)
 
     def _known_addresses(self, place: Endpoint) -> tuple[IPAddress, ...] | None:
         """Answers that need no new look-up: just judged for CONNECT, or of the open connection."""
@@ -277,19 +277,27 @@ class Conversation:
         has_body = head.line.method != "HEAD"
         number = self._docket.decision_id(case.seq)
         if case.decision.verdict is Verdict.DENY:
-            status = self._status_for(head, case.decision.reason)
-            answer = build_denial(case.decision, number, status=status, keep_alive=keep, has_body=has_body)
+            status, help_text = self._status_for(head, case.decision.reason)
+            answer = build_denial(
+                case.decision, number, status=status, keep_alive=keep, has_body=has_body, help_text=help_text
+            )
         else:
             word = "resolution-failed"
             answer = build_failure(word, number, status=502, keep_alive=keep, has_body=has_body)
         yield from self._answer(head, answer, keep=keep)
 
-    def _status_for(self, head: RequestHead, reason: Reason) -> int:
-        """A request that contradicts itself is a bad one; one that contradicts the dial is forbidden."""
+    def _status_for(self, head: RequestHead, reason: Reason) -> tuple[int, str | None]:
+        """The status of a denial, and what a client that made a mistake should know.
+
+        A request that contradicts itself is a bad one; one that contradicts the dial is forbidden.
+        """
+        objection = self._object_to_form(head.line)
+        if objection is not None and status_of(objection[0]) == 400:
+            return 400, objection[1]
         authority = head.line.authority
         if reason is Reason.NAME_MISMATCH and authority is not None and head.host is not None:
-            return 400 if authority.host != head.host.host else 403
-        return status_of(reason)
+            return (400 if authority.host != head.host.host else 403), None
+        return status_of(reason), None
 
     def _fail_to_dial(self, head: RequestHead, case: Case, error: str) -> Steps[None]:
         case.status = 504 if error == "timeout" else 502
@@ -344,5 +352,8 @@ class Conversation:
         else:
             number = self._docket.decision_id(case.seq)
             status = status_of(reason)
-            line.to_client(build_denial(case.decision, number, status=status, keep_alive=False))
+            answer = build_denial(
+                case.decision, number, status=status, keep_alive=False, help_text=violation.message
+            )
+            line.to_client(answer)
         line.close()

@@ -154,6 +154,8 @@ class HeadFinder:
             ProtocolViolation: ``malformed-request``, ``not-the-protocol``, ``head-too-large``.
         """
         limit = self._limit
+        if self._line_end < 0 and self._is_request and buffer:
+            _foresee_request(buffer)
         while (end := buffer.find(b"\n", self._scanned, limit)) >= 0:
             if end == 0 or buffer[end - 1] != 13:
                 raise malformed("a line that ends in LF without CR")
@@ -167,16 +169,13 @@ class HeadFinder:
         self._scanned = max(self._scanned, min(len(buffer), limit))
         if len(buffer) >= limit:
             raise malformed(f"a head of more than {limit} bytes", Reason.HEAD_TOO_LARGE)
-        if self._line_end < 0 and self._is_request and buffer:
-            _foresee_request(buffer)
         return 0
 
 
 def _foresee_request(buffer: bytes | bytearray) -> None:
     """Refuse what can no longer become a request, though its first line is not whole yet."""
-    start = bytes(buffer[: MAX_METHOD + 1])
-    method, blank, _ = start.partition(b" ")
-    _read_method(method if blank else start.rstrip(b"\r"))
+    line = buffer[: MAX_METHOD + 1].partition(b"\n")[0].partition(b"\r")[0]
+    _read_method(bytes(line.partition(b" ")[0]))
 
 
 def _read_method(method: bytes) -> str:

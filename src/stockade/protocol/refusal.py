@@ -43,11 +43,21 @@ def status_of(reason: Reason) -> int:
 
 
 def build_denial(
-    decision: Decision, decision_id: str, *, status: int, keep_alive: bool, has_body: bool = True
+    decision: Decision,
+    decision_id: str,
+    *,
+    status: int,
+    keep_alive: bool,
+    has_body: bool = True,
+    help_text: str | None = None,
 ) -> bytes:
-    """An HTTP response that says no: for programs in fields and JSON, for people in a sentence."""
+    """An HTTP response that says no: for programs in fields and JSON, for people in a sentence.
+
+    Args:
+        help_text: What was wrong with the request, where the client can do better.
+    """
     sentence = REASONS[decision.reason]
-    hint = f"{_HINT}{_ASK}" if status == 403 else f"Refused by the sandbox: {sentence}."
+    hint = f"{_HINT}{_ASK}" if status == 403 else f"Refused by the sandbox: {help_text or sentence}."
     error = "denied by policy" if status in (403, 413) else "request refused"
     return _build(status, error, decision.reason.value, decision_id, hint, sentence, keep_alive, has_body)
 
