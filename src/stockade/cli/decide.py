@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,8 +113,9 @@ def _load(path: Path | None) -> Policy:
 
 def _open_engine(policy: Policy, phase: Phase, identity: Identity) -> Engine:
     from stockade.decision.engine import Engine
+    from stockade.run.registries import probe_registries
 
-    return Engine(policy, phase, identity)
+    return Engine(policy, phase, identity, places=probe_registries(os.environ))
 
 
 def _speak_as_listed(attempt: Attempt, engine: Engine) -> Attempt:
