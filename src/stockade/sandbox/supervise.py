@@ -384,6 +384,9 @@ class Sandbox:
             self.plan.environment,
         )
         try:
+            if self.plan.started_as_root:
+                for fd in theirs:  # else the worker could not open /dev/stdin and its like, which are these
+                    os.fchown(fd, self.plan.worker_uid, self.plan.worker_gid)
             lifeline.send_order(order, theirs)
         except OSError as error:
             raise ContainmentError("stage-failed", f"the stage is gone: {error}") from error

@@ -1,0 +1,244 @@
+"""The command's terminal is one of ours: keys and sizes pass, nothing is pushed back (boundary.md F13)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Iterator
+
+import pytest
+from kernel_steps import PYTHON, Contained
+
+
+class Screen:
+    """An operator's terminal with a contained command in it."""
+
+    def __init__(self, contained: Contained, *argv: str, stderr: int | None = None) -> None:
+        self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("4H", 30, 90, 0, 0))
+        self.before = termios.tcgetattr(self.slave)
+        self.seen = b""
+        slave = self.slave
+
+        def take_terminal() -> None:
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+        self.process = contained.start(
+            *argv,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave if stderr is None else stderr,
+            preexec_fn=take_terminal,
+        )
+
+    def expect(self, text: bytes, within_s: float = 10.0) -> bytes:
+        """Read until this appears; gives all that was shown so far."""
+        deadline = time.monotonic() + within_s
+        while text not in self.seen:
+            left = deadline - time.monotonic()
+            ready, _, _ = select.select([self.master], [], [], max(0, left))
+            assert ready, f"{text!r} did not appear in {self.seen!r}"
+            self.seen += os.read(self.master, 65536)
+        return self.seen
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+    def end(self) -> int:
+        """Wait for the end, reading on, so that a last drain of the terminal does not wait for us."""
+        deadline = time.monotonic() + 10
+        while self.process.poll() is None and time.monotonic() < deadline:
+            if select.select([self.master], [], [], 0.02)[0]:
+                self.seen += os.read(self.master, 65536)
+        code = self.process.wait(timeout=1)
+        while select.select([self.master], [], [], 0)[0]:
+            self.seen += os.read(self.master, 65536)
+        return code
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+@pytest.fixture
+def screens(contained: Contained) -> Iterator[list[Screen]]:
+    opened: list[Screen] = []
+    yield opened
+    for screen in opened:
+        screen.close()
+
+
+@pytest.fixture
+def screen(contained: Contained, screens: list[Screen]):  # type: ignore[no-untyped-def]
+    def show(*argv: str, **kept: int) -> Screen:
+        screens.append(Screen(contained, *argv, **kept))
+        return screens[-1]
+
+    return show
+
+
+def test_the_command_has_a_terminal_with_a_name_and_the_outer_size(screen) -> None:  # type: ignore[no-untyped-def]
+    shown = screen(
+        "sh",
+        "-c",
+        "tty; stty size; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo all; echo x > /dev/tty; echo end",
+    )
+    assert shown.end() == 0
+    assert b"/dev/pts/0\r\n30 90\r\nall\r\nx\r\nend\r\n" in shown.seen
+
+
+def test_a_redirected_error_stream_stays_apart(screen, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    log = os.open(tmp_path / "log", os.O_CREAT | os.O_RDWR)
+    shown = screen("sh", "-c", "echo out; echo err >&2; [ -t 2 ] || echo pipe", stderr=log)
+    assert shown.end() == 0
+    assert b"err" not in shown.seen
+    assert b"pipe" in shown.seen
+    assert os.pread(log, 100, 0) == b"err\n"
+    os.close(log)
+
+
+def test_r118_ctrl_c_ends_the_command_and_then_the_tool(screen) -> None:  # type: ignore[no-untyped-def]
+    shown = screen("sh", "-c", "echo ready; sleep 60")
+    shown.expect(b"ready")
+    shown.type(b"\x03")
+    assert shown.end() == 128 + signal.SIGINT
+
+
+def test_r121_ctrl_c_that_the_command_takes_ends_neither(screen) -> None:  # type: ignore[no-untyped-def]
+    shown = screen("sh", "-c", "trap 'echo kept $((n=n+1))' INT; echo ready; while :; do sleep 0.05; done")
+    shown.expect(b"ready")
+    for count in (1, 2):
+        shown.type(b"\x03")
+        shown.expect(b"kept %d" % count)
+    assert shown.process.poll() is None
+    shown.type(b"\x03\x03\x03")  # the documented way out: five within two seconds
+    assert shown.end() == 128 + signal.SIGINT
+
+
+def test_r121_a_program_that_reads_the_key_itself_may_have_it_any_number_of_times(screen) -> None:  # type: ignore[no-untyped-def]
+    program = """
+import os, tty
+tty.setraw(0); os.write(1, b"ready")
+got = b""
+while len(got) < 8:
+    got += os.read(0, 8)
+os.write(1, b"got %d" % got.count(3))
+"""
+    shown = screen(PYTHON, "-I", "-c", program)
+    shown.expect(b"ready")
+    shown.type(b"\x03" * 8)
+    shown.expect(b"got 8")
+    assert shown.end() == 0
+
+
+def test_a_new_size_reaches_the_command(screen) -> None:  # type: ignore[no-untyped-def]
+    shown = screen("sh", "-c", "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.05; done")
+    shown.expect(b"ready")
+    fcntl.ioctl(shown.slave, termios.TIOCSWINSZ, struct.pack("4H", 41, 121, 0, 0))
+    shown.process.send_signal(signal.SIGWINCH)
+    shown.expect(b"41 121")
+    assert shown.end() == 0
+
+
+@pytest.mark.parametrize("how", ["exit", "signal", "killed inside"])
+def test_the_outer_terminal_is_put_back(screen, how: str) -> None:  # type: ignore[no-untyped-def]
+    shown = screen("sh", "-c", "printf '\\033[?2004h\\033[?1000h'; echo ready; read x; kill -9 $$")
+    shown.expect(b"ready")
+    assert not termios.tcgetattr(shown.slave)[3] & termios.ECHO
+    if how == "signal":
+        shown.process.terminate()
+    else:
+        shown.type(b"\r" if how == "killed inside" else b"\x04")
+    shown.end()
+    assert termios.tcgetattr(shown.slave) == shown.before
+    # Modes that the command left on are switched off for the shell that comes next.
+    assert b"\x1b[?2004l" in shown.seen
+    assert b"\x1b[?1000l" in shown.seen
+
+
+def test_ctrl_z_stops_the_command_and_the_tool_and_both_go_on(screen) -> None:  # type: ignore[no-untyped-def]
+    shown = screen("sh", "-c", "echo ready; sleep 0.7; echo after")
+    shown.expect(b"ready")
+    shown.type(b"\x1a")
+    deadline = time.monotonic() + 8
+    while os.waitpid(shown.process.pid, os.WNOHANG | os.WUNTRACED)[1] >> 8 != signal.SIGSTOP:
+        assert time.monotonic() < deadline, "the tool did not stop"
+        time.sleep(0.02)
+    assert termios.tcgetattr(shown.slave)[3] & termios.ECHO
+    shown.process.send_signal(signal.SIGCONT)
+    shown.expect(b"after")
+    assert shown.end() == 0
+
+
+PUSH = """
+import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+char = ctypes.create_string_buffer(b"#")
+for fd in (0, 1, 2):
+    for request in (0x5412, 0x5412 | 1 << 32, 0x5412 | 1 << 40):
+        result = libc.syscall(16, fd, ctypes.c_ulong(request), char)
+        print("push", result, ctypes.get_errno())
+    sub = ctypes.create_string_buffer(bytes([3]))
+    print("linux", libc.syscall(16, fd, ctypes.c_ulong(0x541c), sub), ctypes.get_errno())
+print("end")
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers above are x86-64's")
+def test_r130_nothing_is_pushed_into_the_operator_s_terminal(screen) -> None:  # type: ignore[no-untyped-def]
+    shown = screen(PYTHON, "-I", "-c", PUSH)
+    assert shown.end() == 0
+    assert shown.seen.count(b"push -1 1\r\n") == 9  # EPERM, with high bits set too
+    assert shown.seen.count(b"linux -1 1\r\n") == 3
+    # Nothing waits to be read by the operator's shell.
+    waiting = struct.unpack("i", fcntl.ioctl(shown.slave, termios.FIONREAD, b"\0" * 4))[0]
+    assert waiting == 0
+
+
+def test_f13_answers_and_clipboard_writes_do_not_reach_the_screen(screen) -> None:  # type: ignore[no-untyped-def]
+    script = (
+        r"printf '\033]52;c;ZXZpbA==\007A\033P$qm\033\\B\033[21tC\005D\033]0;title\007\033[31mred\033[0m\n'"
+    )
+    shown = screen("sh", "-c", script)
+    assert shown.end() == 0
+    assert b"ABCD\x1b]0;title\x1b\\\x1b[31mred\x1b[0m\r\n" in shown.seen
+
+
+def test_in_the_background_the_tool_does_not_touch_the_terminal(contained: Contained) -> None:
+    # A job in the background that reads or sets the terminal would be stopped by the kernel.
+    master, slave = pty.openpty()
+
+    def take_terminal() -> None:
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+    command = " ".join(f"'{word}'" for word in contained.command("echo", "background"))
+    shell = subprocess.Popen(
+        ["bash", "-mc", f"{command} & wait $!; echo code $?"],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        preexec_fn=take_terminal,
+        cwd=contained.work,
+    )
+    seen = b""
+    deadline = time.monotonic() + 10
+    while b"code" not in seen and time.monotonic() < deadline:
+        if select.select([master], [], [], 0.1)[0]:
+            seen += os.read(master, 4096)
+    shell.kill()
+    shell.wait()
+    assert b"background" in seen
+    assert b"code 0" in seen
+    os.close(master)
+    os.close(slave)
