@@ -36,9 +36,15 @@ from stockade.protocol.effects import Effect
 from stockade.protocol.events import (
     ClientData,
     ClientEnded,
+    Dialed,
+    DialFailed,
     Event,
+    HoldAnswered,
     PolicyReplaced,
     Pumped,
+    Recorded,
+    Resolved,
+    TimedOut,
     UploadUsedUp,
     UpstreamData,
     UpstreamEnded,
@@ -52,6 +58,8 @@ from stockade.vocabulary import Entry, Protocol, Reason
 __all__ = ["Flow", "FlowLimits"]
 
 _DEFAULT_LIMITS = FlowLimits()
+# Events that only the script waits for.
+_ANSWERS = frozenset((Recorded, Resolved, Dialed, DialFailed, TimedOut, HoldAnswered))
 
 
 class Flow:
@@ -121,6 +129,8 @@ class Flow:
     def _take_in(self, event: Event) -> None:
         """Put into the buffers what arrived, and deal with what may happen at any time."""
         line, kind = self._line, type(event)
+        if kind in _ANSWERS:
+            return
         if isinstance(event, ClientData):
             line.client += event.data
         elif isinstance(event, UpstreamData):

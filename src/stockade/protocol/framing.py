@@ -24,7 +24,7 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 TOKEN = frozenset(b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 TOKEN_BYTES = bytes(TOKEN)
 # Field values: tab, printable ASCII and the opaque bytes above it (RFC 9110 5.5).
-_VALUE_BYTES = bytes((9, *range(0x20, 0x7F), *range(0x80, 0x100)))
+VALUE_BYTES = bytes((9, *range(0x20, 0x7F), *range(0x80, 0x100)))
 # Fields that change what a message means; in a trailer they would come too late (RFC 9110 6.5.1).
 _NEVER_IN_TRAILERS = frozenset(
     (
@@ -180,6 +180,8 @@ class ChunkedScanner:
         self._trailer_bytes += len(line) + 2
         if self._trailer_bytes > MAX_TRAILERS:
             raise malformed("trailers that are too long")
+        if line.translate(None, VALUE_BYTES):
+            raise malformed("a control character in a trailer")
         name, _ = parse_field(line)
         if name in _NEVER_IN_TRAILERS:
             raise malformed("a framing field among the trailers")
@@ -199,11 +201,12 @@ def _take_line(buffer: bytes | bytearray, at: int, limit: int) -> bytes | None:
 
 
 def parse_field(line: bytes) -> tuple[bytes, bytes]:
-    """Take a field line apart: name in lower case, value without blanks around it."""
+    """Take a field line apart: name in lower case, value without blanks around it.
+
+    That no control character is in it is for the caller to know, who looks at all lines at once.
+    """
     name, colon, value = line.partition(b":")
     if not colon or not name or name.translate(None, TOKEN_BYTES):
         # also a name with a blank before the colon, and obs-fold, whose line begins with a blank
         raise malformed("a field line that does not begin with a name and a colon")
-    if value.translate(None, _VALUE_BYTES):
-        raise malformed("a control character in a field")
     return name.lower(), value.strip(b" \t")

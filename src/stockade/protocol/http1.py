@@ -24,6 +24,7 @@ from stockade.protocol.framing import (
     NO_BODY,
     TOKEN_BYTES,
     UNTIL_CLOSE,
+    VALUE_BYTES,
     Framing,
     frame_length,
     malformed,
@@ -35,6 +36,7 @@ from stockade.vocabulary import Reason
 MAX_METHOD = 32
 MAX_FIELDS = 256
 
+_HEAD_BYTES = VALUE_BYTES + b"\r\n"
 _TARGET_BYTES = bytes((*range(0x21, 0x7F), *range(0x80, 0x100)))
 # Fields for the next hop only (RFC 9110 7.6.1); Connection and what it lists are added per message.
 _HOP_BY_HOP = frozenset(
@@ -156,6 +158,8 @@ class HeadFinder:
         limit = self._limit
         if self._line_end < 0 and self._is_request and buffer:
             _foresee_request(buffer)
+        if self._scanned == 0 and (whole := self._find_whole(buffer)):
+            return whole
         while (end := buffer.find(b"\n", self._scanned, limit)) >= 0:
             if end == 0 or buffer[end - 1] != 13:
                 raise malformed("a line that ends in LF without CR")
@@ -170,6 +174,15 @@ class HeadFinder:
         if len(buffer) >= limit:
             raise malformed(f"a head of more than {limit} bytes", Reason.HEAD_TOO_LARGE)
         return 0
+
+    def _find_whole(self, buffer: bytes | bytearray) -> int:
+        """The common case, a blameless head in one piece; 0 leaves it to the loop over the lines."""
+        end = buffer.find(b"\r\n\r\n", 0, self._limit) + 4
+        if end < 5 or buffer.count(b"\n", 0, end) != buffer.count(b"\r\n", 0, end):
+            return 0
+        if self._is_request:
+            self.line = parse_request_line(bytes(buffer[: buffer.find(b"\r\n")]))
+        return end
 
 
 def _foresee_request(buffer: bytes | bytearray) -> None:
@@ -281,6 +294,8 @@ def _split_head(raw: bytes) -> list[bytes]:
     ends = len(lines) + 1
     if raw.count(b"\r") != ends or raw.count(b"\n") != ends:
         raise malformed("a CR or LF inside a line")
+    if raw.translate(None, _HEAD_BYTES):
+        raise malformed("a control character in a field")
     return lines
 
 
