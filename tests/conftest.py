@@ -30,8 +30,8 @@ except StockadeError as problem:
         f"\n{problem}\n{problem.hint}\nThe suite attacks; it does not run where a packet could leave.", 3
     )
 
-# The same examples each time, so that CI is a fact; a slow machine is no fault; nothing is written to the checkout.
-# STOCKADE_FUZZ=1 looks for new ones.
+# The same examples each time, so that CI is a fact; a slow machine is no fault; nothing is written to the
+# checkout. STOCKADE_FUZZ=1 looks for new ones.
 settings.register_profile("suite", derandomize=True, deadline=None, database=None)
 settings.register_profile("fuzz", max_examples=20_000, deadline=None, database=None)
 settings.load_profile("fuzz" if os.environ.get("STOCKADE_FUZZ") else "suite")
