@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, ip_address
+from ipaddress import IPv4Address, ip_address, ip_network
 from typing import Any
 
 from hypothesis import given
@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stockade.decision.engine import Engine
+from stockade.decision.name_index import NameIndex
 from stockade.decision.request import Attempt
 from stockade.net.host import Host, HostRefusal, parse_host
 from stockade.policy.match import parse_path_pattern
 from stockade.policy.model import DENY_ALL, EVERY_PHASE, HostPattern, InternalEntry, Policy, RubricEntry, Rule
 from stockade.vocabulary import Entry, Identity, Phase, Protocol, Verdict
 
-LABELS = st.sampled_from(["a", "b", "docs", "api"])
-NAMES = st.lists(LABELS, min_size=1, max_size=3).map(lambda labels: ".".join([*labels, "test"]))
-PATTERNS = st.builds(HostPattern, NAMES, st.booleans())
-PORTS = st.sampled_from([80, 443, 8080])
+# Few names, ports and paths, so that rules and attempts meet.
+NAMES = st.sampled_from(["a.test", "b.a.test", "c.b.a.test", "b.test"])
+PATTERNS = st.builds(HostPattern, NAMES, st.booleans()) | st.just(HostPattern("a.test", True))
+PORTS = st.sampled_from([80, 80, 443, 443, 8080])
 PATHS = st.lists(
     st.sampled_from(["/a/**", "/a/*", "/b"]).map(parse_path_pattern),
     max_size=2,
@@ -27,6 +28,9 @@ PATHS = st.lists(
 ).map(tuple)
 METHODS = st.sampled_from([(), ("GET",), ("GET", "POST")])
 SPOKEN = {80: Protocol.HTTP, 443: Protocol.TLS, 8080: Protocol.TCP}
+
+
+OWNERS = st.sampled_from([(Identity.AGENT,), tuple(Identity), (Identity.GRADER,)])
 
 
 @st.composite
@@ -42,8 +46,8 @@ def rules(draw: Any, levels: tuple[Verdict, ...] = tuple(Verdict)) -> Rule:
         protocol=None if is_deny else SPOKEN[port],
         methods=draw(METHODS) if with_operations else (),
         paths=draw(PATHS) if with_operations else (),
-        phases=tuple(draw(st.lists(st.sampled_from(EVERY_PHASE), min_size=1, max_size=3, unique=True))),
-        identities=tuple(Identity) if is_deny else (draw(st.sampled_from(list(Identity))),),
+        phases=draw(st.sampled_from([EVERY_PHASE, EVERY_PHASE, *((phase,) for phase in EVERY_PHASE)])),
+        identities=tuple(Identity) if is_deny else draw(OWNERS),
         origin="policy.yaml:1",
     )
 
@@ -52,31 +56,30 @@ RUBRIC = st.builds(RubricEntry, host=PATTERNS, paths=PATHS, origin=st.just("poli
 INTERNAL = st.builds(
     InternalEntry,
     host=NAMES,
-    networks=st.just((__import__("ipaddress").ip_network("10.0.0.0/8"),)),
+    networks=st.just((ip_network("10.0.0.0/8"),)),
     ports=st.tuples(PORTS),
     origin=st.just("policy.yaml:3"),
 )
 POLICIES = st.builds(
     Policy,
     source=st.just("policy.yaml"),
-    rules=st.lists(rules(), max_size=6).map(tuple),
+    rules=st.lists(rules(), min_size=1, max_size=6).map(tuple),
     rubric=st.lists(RUBRIC, max_size=2).map(tuple),
     internal=st.lists(INTERNAL, max_size=2).map(tuple),
     digest=st.just(""),
 )
+_ANSWERS = ["93.184.216.34", "93.184.216.35", "2606:4700::1", "10.0.0.5", "169.254.169.254", "127.0.0.1"]
 ANSWERS = st.lists(
-    st.sampled_from(["93.184.216.34", "10.0.0.5", "169.254.169.254", "2606:4700::1", "127.0.0.1"]).map(
-        ip_address
-    ),
+    st.sampled_from(_ANSWERS).map(ip_address),
     min_size=1,
-    max_size=3,
+    max_size=2,
 ).map(tuple)
 
 
 @st.composite
 def attempts(draw: Any) -> Attempt:
     port = draw(PORTS)
-    protocol = draw(st.sampled_from([SPOKEN[port], Protocol.DNS, Protocol.UDP]))
+    protocol = draw(st.sampled_from([SPOKEN[port]] * 4 + [Protocol.DNS, Protocol.UDP]))
     host = Host(draw(NAMES))
     seen = draw(st.booleans())
     return Attempt(
@@ -87,7 +90,7 @@ def attempts(draw: Any) -> Attempt:
         method=draw(st.sampled_from(["GET", "POST", "DELETE"])) if seen else None,
         path=draw(st.sampled_from(["/", "/a/x", "/a/../b", "/b", "/c"])) if seen else None,
         query_bytes=draw(st.integers(0, 2000)),
-        sni=draw(st.sampled_from([None, host, Host("other.test")])),
+        sni=draw(st.sampled_from([None, host, host, host, Host("other.test")])),
         redirected=draw(st.booleans()),
     )
 
@@ -96,13 +99,10 @@ PHASES, IDENTITIES = st.sampled_from(list(Phase)), st.sampled_from(list(Identity
 
 
 @given(POLICIES, attempts(), ANSWERS, PHASES, IDENTITIES, st.data())
-def test_removing_an_allow_or_proxy_never_opens_what_was_denied_to_nobody(
+def test_removing_an_allow_never_allows_more(
     policy: Policy, attempt: Attempt, answers: Any, phase: Phase, identity: Identity, data: Any
 ) -> None:
-    """Without an `allow` nothing more is permitted.
-
-    A `proxy` rule limits as well as it opens, so only the allow rules are taken out here.
-    """
+    """A `proxy` rule limits as well as it opens, so only allow rules are taken out here."""
     allows = [rule for rule in policy.rules if rule.level is Verdict.ALLOW]
     if not allows:
         return
@@ -216,3 +216,12 @@ def test_any_bytes_as_host_and_sni_get_a_decision_with_a_printable_sentence(
     assert decision.verdict is Verdict.DENY
     assert decision.why.isprintable()
     assert isinstance(attempt.host, Host | HostRefusal)
+
+
+@given(st.lists(PATTERNS | st.just(HostPattern("", True)), max_size=8), NAMES)
+def test_the_index_finds_what_looking_at_every_pattern_finds(patterns: list[HostPattern], name: str) -> None:
+    index: NameIndex[int] = NameIndex()
+    for number, pattern in enumerate(patterns):
+        index.add(pattern, number)
+    one_by_one = [number for number, pattern in enumerate(patterns) if pattern.matches(name)]
+    assert sorted(index.find(name)) == one_by_one
