@@ -44,14 +44,14 @@ SOCKETS = {
 
 @pytest.mark.parametrize("numbers", SOCKETS.values(), ids=SOCKETS)
 def test_socket_of_another_kind_does_not_open(
-    contained: Do, world: World, numbers: tuple[int, int, int]
+    in_the_open: Do, contained: Do, world: World, numbers: tuple[int, int, int]
 ) -> None:
     family, kind, protocol = numbers
-    tried = contained(
-        {"do": "open_socket", "family": family, "type": kind, "protocol": protocol},
-        {"do": "open_socket", "family": 2, "type": 1, "protocol": 6},
-        policy=APP_ONLY,
-    )
+    step = {"do": "open_socket", "family": family, "type": kind, "protocol": protocol}
+    if "opened" not in in_the_open(step)[0] and os.geteuid() == 0:
+        pytest.skip("this kernel has no such socket, so there is nothing to refuse")
+    plain = {"do": "open_socket", "family": 2, "type": 1, "protocol": 6}
+    tried = contained(step, plain, policy=APP_ONLY)
     assert "error" in tried[0]
     assert tried[1]["opened"]
 
@@ -86,6 +86,7 @@ def test_self_connect_on_a_public_address_is_refused(contained: Do, world: World
     assert "reply" not in tried[0]
     assert tried[0]["ms"] < 1000
     assert ok(tried[1])
+    assert len(tried.run.attempts()) == 2
 
 
 @pytest.mark.parametrize("address", ["198.18.0.1", "127.0.0.1", EVIL])
@@ -94,6 +95,7 @@ def test_the_capture_port_dialled_directly_leads_nowhere(contained: Do, world: W
     assert not ok(tried[0])
     assert ok(tried[1])
     assert [request["host"] for request in world.requests()] == ["app.test"]
+    assert len(tried.run.denials()) == (address != "127.0.0.1")  # loopback in the room is the worker's own
 
 
 @pytest.mark.parametrize("kind", [1, 2], ids=["tcp", "udp"])
@@ -279,21 +281,23 @@ def test_burning_names_ends_in_servfail_and_leaves_known_names_alone(
     """A room may ask for 20,000 names in a run; an address is never given to a second name."""
     script = """
 import socket, struct
-def ask(s, name):
+def wire(name):
     labels = b''.join(bytes([len(l)]) + l for l in name.encode().split(b'.'))
-    s.send(struct.pack('!HHHHHH', 1, 256, 1, 0, 0, 0) + labels + b'\\0' + struct.pack('!HH', 1, 1))
-    r = s.recv(600); return r[3] & 15, r[-4:]
-seen, codes = set(), {}
+    return struct.pack('!HHHHHH', 1, 256, 1, 0, 0, 0) + labels + b'\\0' + struct.pack('!HH', 1, 1)
+def ask(s, names):
+    for name in names: s.send(wire(name))
+    return [(r[3] & 15, r[-4:]) for r in (s.recv(600) for _ in names)]
+seen, answered, refused = set(), 0, 0
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
     s.settimeout(5); s.connect(('9.9.9.9', 53))
-    first = ask(s, 'app.test')
-    for n in range(21000):
-        code, address = ask(s, f'n{n}.evil.test')
-        codes[code] = codes.get(code, 0) + 1
-        if code == 0:
-            assert address not in seen; seen.add(address)
-    assert ask(s, 'app.test') == first
-print(codes.get(0, 0), codes.get(2, 0))
+    first = ask(s, ['app.test'])
+    for start in range(0, 21000, 100):
+        for code, address in ask(s, [f'n{n}.evil.test' for n in range(start, start + 100)]):
+            if code == 0:
+                assert address not in seen; seen.add(address); answered += 1
+            refused += code == 2
+    assert ask(s, ['app.test']) == first
+print(answered, refused)
 import urllib.request as u
 print(u.urlopen('http://app.test/', timeout=5).status)
 """
