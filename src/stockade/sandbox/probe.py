@@ -67,6 +67,7 @@ def probe_host(request: SandboxRequest) -> HostFacts:
     started_as_root, uid, gid = probe_worker()
     links, folders = probe_root_layout()
     workspace = probe_workspace(str(request.workspace))
+
     def real(path: os.PathLike[str]) -> str:
         return _below_real_workspace(os.path.normpath(path), request, workspace)
 

@@ -131,8 +131,10 @@ class AnswerBackFilter:
             self._begin(byte)
         elif byte in (CAN, SUB):
             self._state = _GROUND
-        elif byte == ESC:
-            pass
+        elif byte in (ESC, 0x7F):
+            pass  # begins anew; DEL is ignored and the sequence goes on
+        elif byte < 0x20:
+            self._carry_out(byte, out)
         elif 0x20 <= byte < 0x30:
             self._sequence = bytearray((byte,))
             self._state = _INTERMEDIATE
@@ -161,7 +163,7 @@ class AnswerBackFilter:
         elif byte in (CAN, SUB):
             self._state = _GROUND
         elif byte < 0x20:
-            out.append(byte)  # a control inside a sequence is carried out at once
+            self._carry_out(byte, out)
         elif byte < 0x40:
             if len(self._sequence) < _SEQUENCE_LIMIT_BYTES:
                 self._sequence.append(byte)
@@ -173,6 +175,12 @@ class AnswerBackFilter:
             parameters = self._sequence[1:].decode("ascii")
             if self._may_show_csi(parameters, chr(byte)):
                 out += b"\x1b[" + parameters.encode() + bytes((byte,))
+
+    @staticmethod
+    def _carry_out(byte: int, out: bytearray) -> None:
+        """A control inside a sequence takes effect at once, and the sequence goes on."""
+        if byte != ENQ:
+            out.append(byte)
 
     def _may_show_csi(self, parameters: str, final: str) -> bool:
         digits = parameters.rstrip(" !\"#$%&'()*+,-./")

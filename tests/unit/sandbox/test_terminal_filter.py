@@ -1,0 +1,123 @@
+"""What may be shown on the operator's terminal. Sequences and their meanings are from xterm's ctlseqs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.sandbox.terminal import AnswerBackFilter
+
+# What a person wants to see: text, colors, cursor, titles, links, questions answered by numbers alone.
+SHOWN = {
+    "text": b"plain\r\n\ttext\b \x07",
+    "utf-8 whose bytes look like C1 controls": "Ûěž€😀".encode(),
+    "color": b"\x1b[1;31mred\x1b[0m",
+    "rgb color with colons": b"\x1b[38:2:1:2:3mx",
+    "cursor": b"\x1b[2J\x1b[1;1H\x1b[?25l\x1b[?25h",
+    "character set": b"\x1b(B\x1b)0",
+    "save and restore": b"\x1b7\x1b8\x1bM",
+    "where is the cursor": b"\x1b[6n",
+    "what are you": b"\x1b[c\x1b[>c",
+    "size in letters": b"\x1b[18t",
+    "title": b"\x1b]0;title\x1b\\",
+    "link": b"\x1b]8;;https://a.test/?q=1\x1b\\text\x1b]8;;\x1b\\",
+    "set a color": b"\x1b]11;#000000\x1b\\",
+    "shell mark": b"\x1b]133;A\x1b\\",
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_only_shows_something_passes_unchanged(name: str) -> None:
+    assert AnswerBackFilter().feed(SHOWN[name]) == SHOWN[name]
+
+
+REFUSED = {
+    "clipboard write": b"\x1b]52;c;ZXZpbA==\x07",
+    "clipboard read": b"\x1b]52;c;?\x07",
+    "clipboard in 8-bit form": b"\x9d52;c;ZXZpbA==\x9c",
+    "clipboard in UTF-8 C1 form": "\x9d52;c;ZXZpbA==\x9c".encode(),
+    "title report": b"\x1b[21t",
+    "icon title report": b"\x1b[20t",
+    "title report with a leading zero": b"\x1b[021t",
+    "title report in UTF-8 C1 form": "\x9b21t".encode(),
+    "setting report (DECRQSS)": b"\x1bP$qm\x1b\\",
+    "termcap report (XTGETTCAP)": b"\x1bP+q544e\x1b\\",
+    "user-defined keys (DECUDK)": b"\x1bP0;1|17/6563686f0d\x1b\\",
+    "tmux passthrough of a clipboard write": b"\x1bPtmux;\x1b\x1b]52;c;ZXZpbA==\x07\x1b\\",
+    "screen checksum": b"\x1b[1;1;1;1;9;9*y",
+    "cursor report": b"\x1b[1$w",
+    "media copy": b"\x1b[5i",
+    "answerback": b"\x05",
+    "color question": b"\x1b]11;?\x07",
+    "palette question": b"\x1b]4;1;?\x07",
+    "kitty graphics, which opens files": b"\x1b_Gt=f;L2V0Yy9wYXNzd2Q=\x1b\\",
+    "iTerm file download": b"\x1b]1337;File=name=eA==:eA==\x07",
+    "privacy message": b"\x1b^x\x1b\\",
+    "old identify": b"\x1bZ",
+    "title with a line break in it": b"\x1b]0;a\rb\x07",
+    "clipboard cut by an escape": b"\x1b]52;c;ZXZpbA==\x1b\\",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_answers_or_acts_is_left_out(name: str) -> None:
+    shown = AnswerBackFilter().feed(b"A" + REFUSED[name] + b"B")
+    assert shown in (b"AB", b"A\x1b\\B")  # a lone string terminator shows nothing
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_any_slicing_leaves_it_out_as_well(name: str) -> None:
+    data = b"A" + REFUSED[name] + b"B"
+    whole = AnswerBackFilter().feed(data)
+    one_by_one = AnswerBackFilter()
+    assert b"".join(one_by_one.feed(data[i : i + 1]) for i in range(len(data))) == whole
+
+
+@given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=5))
+def test_slicing_never_matters(data: bytes, cuts: list[int]) -> None:
+    whole = AnswerBackFilter().feed(data)
+    sliced = AnswerBackFilter()
+    places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    parts = [data[a:b] for a, b in pairwise(places)]
+    assert b"".join(map(sliced.feed, parts)) == whole
+
+
+_INTRODUCERS = st.sampled_from(
+    [b"\x1b]52;", b"\x1bP", b"\x1b_G", b"\x9d52;", b"\xc2\x9d52;", b"\x1b[21t", b"\x05"]
+)
+
+
+@given(
+    st.lists(st.one_of(st.binary(max_size=6), _INTRODUCERS, st.just(b"\x1b"), st.just(b"\x07")), max_size=12)
+)
+def test_nothing_that_answers_survives_in_any_mixture(parts: list[bytes]) -> None:
+    shown = AnswerBackFilter().feed(b"".join(parts))
+    for sign in (b"\x1b]52", b"\x1bP", b"\x1b_", b"\x1b^", b"\x1bX", b"\x1b[21t", b"\x05"):
+        assert sign not in shown
+    # Fed again the result is unchanged: nothing was joined into something new.
+    assert AnswerBackFilter().feed(shown) == shown
+
+
+@given(st.text(st.characters(min_codepoint=0xA0), max_size=50))
+def test_letters_of_every_script_pass(text: str) -> None:
+    assert AnswerBackFilter().feed(text.encode()) == text.encode()
+
+
+def test_an_endless_string_takes_no_memory_and_shows_nothing() -> None:
+    screen = AnswerBackFilter()
+    assert screen.feed(b"\x1b]0;") == b""
+    for _ in range(100):
+        assert screen.feed(b"x" * 10_000) == b""
+    assert len(screen._sequence) < 10_000
+    assert screen.feed(b"\x07after") == b"after"
+
+
+def test_modes_that_a_killed_program_left_on_are_switched_off() -> None:
+    screen = AnswerBackFilter()
+    screen.feed(b"\x1b[?1000;1006h\x1b[?2004h\x1b[?25l\x1b[?1049h")
+    screen.feed(b"\x1b[?1006l")
+    assert screen.restore() == b"\x1b[?1000l\x1b[?2004l\x1b[?1049l\x1b[?25h"
+    assert AnswerBackFilter().restore() == b""
