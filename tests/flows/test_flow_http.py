@@ -57,7 +57,7 @@ def test_a_denied_head_request_gets_no_body(transparent: Open) -> None:
     assert b'"error"' not in flow.to_client
 
 
-@pytest.mark.parametrize(("error", "status"), [("refused", 502), ("timeout", 504)])
+@pytest.mark.parametrize(("error", "status"), [("refused", 502), ("timed-out", 504)])
 def test_a_destination_out_of_reach_is_a_gateway_error(transparent: Open, error: str, status: int) -> None:
     flow = transparent(dial_error=error).client(get())
     answered, _, body, _ = parse_answer(flow.to_client)
@@ -420,6 +420,25 @@ def test_an_answer_until_close_ends_clean(transparent: Open) -> None:
     assert flow.is_closed
     assert not flow.is_reset
     assert [outcome.outcome for outcome in flow.outcomes] == ["answered"]
+
+
+def test_a_reset_in_an_answer_until_close_is_no_clean_end(transparent: Open) -> None:
+    flow = transparent().client(get()).upstream(b"HTTP/1.1 200 OK\r\n\r\nnot all of it")
+    flow.happens(ev.Pumped(False, 0, ended=False)).happens(ev.UpstreamEnded(reset=True))
+    assert flow.is_reset
+    assert [outcome.outcome for outcome in flow.outcomes] == ["truncated"]
+
+
+def test_a_reset_before_the_answer_is_a_502(transparent: Open) -> None:
+    flow = transparent().client(get()).happens(ev.UpstreamEnded(reset=True))
+    assert parse_answer(flow.to_client)[0] == 502
+    assert [outcome.outcome for outcome in flow.outcomes] == ["no-answer"]
+
+
+def test_a_reset_of_an_idle_upstream_is_not_the_clients_concern(transparent: Open) -> None:
+    flow = transparent().client(get("/a")).upstream(OK).happens(ev.UpstreamEnded(reset=True))
+    flow.client(get("/b")).upstream(OK)
+    assert flow.to_client == OK * 2
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_server_first_protocols_are_dialled_before_the_reply(socks: Open) -> Non
         socks(answers=answers).client(start).upstream(b"SSH-2.0").to_client == CHOSEN + SUCCEEDED + b"SSH-2.0"
     )
     assert socks(answers=answers, dial_error="refused").client(start).to_client == reply(5)
-    assert socks(answers=answers, dial_error="timeout").client(start).to_client == reply(4)
+    assert socks(answers=answers, dial_error="timed-out").client(start).to_client == reply(4)
     assert socks(answers={}).client(start).to_client == reply(4)
 
 

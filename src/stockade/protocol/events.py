@@ -51,13 +51,16 @@ class Dialed(Struct, frozen=True):
 
 
 class DialFailed(Struct, frozen=True):
-    """No address of the permit could be reached; `error` is a short word such as ``refused``."""
+    """No address of the permit could be reached; `error` is a short word: ``refused``, ``timed-out`` …"""
 
     error: str
 
 
 class Pumped(Struct, frozen=True):
-    """A `Pump` effect ended: this many bytes went over, and `ended` if the source closed first."""
+    """A `Pump` effect ended: this many bytes went over, and `ended` if the source closed first.
+
+    Fewer bytes than asked for without `ended` mean that one side broke.
+    """
 
     upstream: bool
     count: int

@@ -18,8 +18,10 @@ The driver's side of the contract:
 * `ClientEnded(reset=True)` may come at any time; after `Close` nothing needs to come.
 * While a `Pump` runs, the driver carries that direction alone and the flow reads
   nothing of that side; both directions may be pumped at once. `Pumped` ends it: with
-  ``ended`` if the source's FIN was seen, else with the full count, or with less if the
-  target broke. `Tunnel` is one `Pump` without limit for each way, half-closes included.
+  ``ended`` if the source's FIN was seen, else with the full count, or with less if
+  either side broke. `Tunnel` is one `Pump` without limit for each way, half-closes included.
+* A side that broke is `ClientEnded` or `UpstreamEnded` with ``reset``, after the `Pumped`
+  of what ran on it. A broken destination is not the end: the client may get a 502.
 * `CloseUpstream` and `Close` also end pumps and dials, without an answer.
 """
 
@@ -143,6 +145,7 @@ class Flow:
                 self._docket.client_gone()
         elif isinstance(event, UpstreamEnded):
             line.upstream_ended = True
+            line.is_upstream_broken = event.reset
         elif kind is PolicyReplaced:
             self._docket.policy_moved()
         elif kind is UploadUsedUp:

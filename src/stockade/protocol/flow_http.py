@@ -300,7 +300,7 @@ class Conversation:
         return status_of(reason), None
 
     def _fail_to_dial(self, head: RequestHead, case: Case, error: str) -> Steps[None]:
-        case.status = 504 if error == "timeout" else 502
+        case.status = 504 if error == "timed-out" else 502
         self._docket.finish(case, "dial-failed", error)
         keep = self._can_keep(head)
         number = self._docket.decision_id(case.seq)
