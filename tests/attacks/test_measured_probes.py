@@ -6,7 +6,9 @@ it must arrive, so that a pass cannot come from a probe that does not work.
 
 from __future__ import annotations
 
+import os
 import socket
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -367,31 +369,36 @@ def test_probe_13_host_loopback_service_is_not_reached(
     assert len(tried.run.denials()) == (not stays_in_the_room)
 
 
-@pytest.mark.parametrize("place", ["tmp", "run", "abstract"])
+@pytest.fixture
+def host_socket(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where the host listens: in the machine's /tmp, elsewhere, or in the abstract space."""
+    if request.param == "abstract":
+        yield f"@stockade-probe-{os.getpid()}"
+    elif request.param == "elsewhere":
+        yield f"{tmp_path}/x.sock"
+    else:
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+            yield f"{folder}/x.sock"
+
+
+@pytest.mark.parametrize("host_socket", ["tmp", "elsewhere", "abstract"], indirect=True)
 def test_probe_14_host_unix_sockets_are_not_reached(
-    in_the_open: Do, contained: Do, world: World, tmp_path: Path, place: str
+    in_the_open: Do, contained: Do, world: World, host_socket: str
 ) -> None:
-    path = {
-        "tmp": "/tmp/stockade-probe-14.sock",
-        "run": f"{tmp_path}/x.sock",
-        "abstract": "@stockade-probe-14",
-    }[place]
-    Path(path).unlink(missing_ok=True)
     with closing(socket.socket(socket.AF_UNIX)) as listener:
-        listener.bind(path.replace("@", "\0"))
+        listener.bind(host_socket.replace("@", "\0"))
         listener.listen()
-        got: list[bytes] = []
 
         def serve() -> None:
             with closing(listener.accept()[0]) as connection:
-                got.append(connection.recv(100))
+                connection.recv(100)
                 connection.sendall(b"host says hello")
 
         threading.Thread(target=serve, daemon=True).start()
-        assert in_the_open({"do": "unix", "path": path})[0]["reply"] == "host says hello"
+        step = {"do": "unix", "path": host_socket}
+        assert in_the_open(step)[0]["reply"] == "host says hello"
+        tried = contained(step, policy=APP_ONLY)
         listener.setblocking(False)
-        tried = contained({"do": "unix", "path": path}, policy=APP_ONLY)
         with pytest.raises(BlockingIOError):
             listener.accept()
-    Path(path).unlink(missing_ok=True)
     assert "reply" not in tried[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -236,3 +237,32 @@ def test_r073_a_thousand_refusals_leave_gateway_and_worker_alive(contained: Do, 
     assert len(tried.run.denials()) == 1000
     assert world.packets(address="93.184.216.66") == []
     assert time.monotonic() - started < 15
+
+
+BOMB = """
+import os, sys, threading, time, urllib.request
+children, refused = [], ''
+for n in range(500):  # bounded, and each child only waits for its parent's pipe
+    try: pid = os.fork()
+    except OSError as problem: refused = problem.strerror; break
+    if pid == 0: time.sleep(8); os._exit(0)
+    children.append(pid)
+for pid in children: os.kill(pid, 9); os.waitpid(pid, 0)
+print(len(children), refused)
+print(urllib.request.urlopen('http://app.test/', timeout=5).status)
+"""
+
+
+def test_r111_a_fork_bomb_meets_the_process_limit_and_the_run_goes_on(
+    stockade: Callable[..., Any], world: World
+) -> None:
+    run = stockade(["/usr/bin/python3", "-c", BOMB], APP_ONLY + "limits: {processes: 64}\n")
+    forks, reason = run.out.splitlines()[0].split(" ", 1)
+    assert 8 < int(forks) < 64
+    assert reason == os.strerror(errno.EAGAIN)  # fork(2): RLIMIT_NPROC was encountered
+    assert run.out.splitlines()[1] == "200"
+
+
+def test_r111_control_without_the_limit_all_forks_succeed(stockade: Callable[..., Any], world: World) -> None:
+    run = stockade(["/usr/bin/python3", "-c", BOMB], APP_ONLY)
+    assert run.out.splitlines() == ["500 ", "200"]
