@@ -100,11 +100,11 @@ class RuleBook:
             return Standing(reason=Reason.RUBRIC_IN_SCORING, place=place, entry=entry, origin=whole.origin)
         in_force = [rule for rule in rules if phase in rule.phases and identity in rule.identities]
         denials = [rule for rule in in_force if rule.level is Verdict.DENY and _covers(rule, port, protocol)]
-        denial = next((rule for rule in denials if not rule.paths and not rule.methods), None)
+        denial = next((rule for rule in denials if not _has_operations(rule)), None)
         reason, deciding = _choose_level(rules, in_force, port, protocol, identity)
         if denial is not None:
             reason, deciding = Reason.LISTED_DENY, (denial,)
-        closings = (*map(_close_rubric, rubric), *map(_close_denial, denials))
+        closings = (*map(_close_rubric, rubric), *map(_close_denial, filter(_has_operations, denials)))
         if reason is Reason.NOT_LISTED and entry is None and protocol is not Protocol.DNS:
             return self._stand_unlisted(name, closings, place)
         origin = deciding[0].origin if deciding else (entry.origin if entry else "builtin:default-deny")
@@ -152,6 +152,10 @@ def _place_of(rules: list[Rule], entry: CatalogueEntry | None, is_rubric: bool) 
     if entry is not None:
         return entry.place
     return PlaceClass.RUBRIC if is_rubric else PlaceClass.UNKNOWN
+
+
+def _has_operations(denial: Rule) -> bool:
+    return bool(denial.paths or denial.methods)
 
 
 def _covers(rule: Rule, port: int, protocol: Protocol) -> bool:

@@ -189,6 +189,13 @@ def test_a_path_denial_on_plain_http_closes_the_path_and_the_gateway_can_see_it(
     assert engine_of(text).decide(head_not_read).verdict is Verdict.ALLOW
 
 
+def test_a_denied_host_is_denied_before_any_request_head_is_read() -> None:
+    text = "rules: [{allow: docs.test, ports: [80]}, {deny: docs.test}]"
+    head_not_read = replace(attempt_of("GET http://docs.test/"), method=None, path=None)
+    assert engine_of(text).decide(head_not_read).reason is Reason.LISTED_DENY
+    assert engine_of(text.replace("deny: docs", "deny: other")).decide(head_not_read).verdict is Verdict.ALLOW
+
+
 # --- operations -----------------------------------------------------------------------------
 
 PROXY = """
