@@ -63,5 +63,5 @@ class PeerError(StockadeError):
     """The untrusted side broke the rules: close that flow, record it, go on."""
 
 
-class ProtocolViolation(PeerError):
+class ProtocolViolation(PeerError):  # noqa: N818  # the peer's fault, not an error of ours
     """The only exception that parsers of untrusted bytes raise; `code` is a reason word."""
