@@ -46,6 +46,8 @@ PATH: list[Column] = [
     ("ratio", number("tunnels_ratio", "{:.2f}")),
     ("p50 ms", number("p50_ms", "{:.1f}")),
     ("p99 ms", number("p99_ms", "{:.1f}")),
+    ("alone p50", number("alone_p50_ms", "{:.2f}")),
+    ("p99", number("alone_p99_ms", "{:.2f}")),
     ("CPU s per 1,000", number("cpu_s_per_1000", "{:.3f}")),
     ("Gbit/s", number("gbit_per_s", "{:.1f}")),
     ("ratio", number("bulk_ratio", "{:.2f}")),
