@@ -14,7 +14,8 @@ from doubles.messages import OK, get, post
 from stockade.errors import ProtocolViolation
 from stockade.protocol import dns, socks5
 from stockade.protocol.framing import ChunkedScanner
-from stockade.protocol.http1 import HeadFinder, parse_request_head, parse_response_head
+from stockade.protocol.http1 import HeadFinder, parse_request_head
+from stockade.protocol.http1_response import parse_response_head
 from stockade.protocol.tls_hello import parse_client_hello
 from stockade.vocabulary import Reason
 

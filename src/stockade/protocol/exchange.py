@@ -18,7 +18,8 @@ from stockade.protocol.case import Case, Docket
 from stockade.protocol.effects import Redirected
 from stockade.protocol.events import Pumped
 from stockade.protocol.framing import NO_BODY, malformed
-from stockade.protocol.http1 import HeadFinder, RequestHead, ResponseHead, parse_response_head
+from stockade.protocol.http1 import HeadFinder, RequestHead
+from stockade.protocol.http1_response import ResponseHead, parse_response_head
 from stockade.protocol.line import Line, Steps
 from stockade.protocol.refusal import build_denial, build_failure, reason_of, status_of
 

@@ -16,14 +16,9 @@ from stockade.protocol.case import NOWHERE, Case, Docket, Objection
 from stockade.protocol.doors import ConnectDoor
 from stockade.protocol.exchange import End, Exchange
 from stockade.protocol.framing import CHUNKED, Ending, malformed
-from stockade.protocol.http1 import (
-    Form,
-    HeadFinder,
-    RequestHead,
-    RequestLine,
-    forward_request,
-    parse_request_head,
-)
+from stockade.protocol.http1 import HeadFinder, RequestHead, parse_request_head
+from stockade.protocol.http1_forward import forward_request
+from stockade.protocol.http1_line import Form, RequestLine
 from stockade.protocol.line import Line, Script, Steps
 from stockade.protocol.refusal import build_denial, build_failure, reason_of, status_of
 from stockade.protocol.tls_hello import ACCESS_DENIED, build_alert, looks_like_tls

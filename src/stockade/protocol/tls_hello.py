@@ -76,7 +76,10 @@ def parse_client_hello(data: bytes | bytearray) -> ClientHello | None:
 
 
 def _join_records(data: bytes | bytearray) -> bytes | None:
-    """The whole handshake message, without its header; None while bytes are missing."""
+    """The whole handshake message, without its header; None while bytes are missing.
+
+    Nothing is copied for a record that is not whole: a hello that comes byte by byte costs little.
+    """
     parts: list[bytes] = []
     at = have = 0
     for _ in range(MAX_RECORDS):
@@ -84,18 +87,16 @@ def _join_records(data: bytes | bytearray) -> bytes | None:
             _foresee_record(data, at)
             return None
         end = at + 5 + _read_record_header(data, at)
-        part = bytes(data[at + 5 : end])
-        parts.append(part)
-        have += len(part)
-        message = part if len(parts) == 1 else b"".join(parts) if have >= 4 else b""
-        length = _read_message_header(message or b"".join(parts))
-        if length is not None and have >= 4 + length:
-            if have > 4 + length:
-                raise _malformed("bytes behind the hello in its record")
-            # The record must be over too, else a longer one would pass when it comes in small pieces.
-            return (message or b"".join(parts))[4:] if len(data) >= end else None
-        if len(data) < end:
+        is_whole = len(data) >= end
+        parts.append(bytes(data[at + 5 : end if is_whole else at + 9]))
+        have += min(len(data), end) - (at + 5)
+        length = _read_message_header(parts[0] if len(parts[0]) >= 4 else b"".join(parts))
+        if length is not None and have > 4 + length:
+            raise _malformed("bytes behind the hello in its record")
+        if not is_whole:
             return None
+        if length is not None and have == 4 + length:
+            return b"".join(parts)[4:]
         at = end
     raise _malformed(f"a hello in more than {MAX_RECORDS} records")
 

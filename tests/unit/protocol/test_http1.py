@@ -8,14 +8,10 @@ from stockade.errors import ProtocolViolation
 from stockade.net.endpoint import Endpoint
 from stockade.net.host import Host, HostRefusal
 from stockade.protocol.framing import CHUNKED, NO_BODY, UNTIL_CLOSE, Ending
-from stockade.protocol.http1 import (
-    Form,
-    HeadFinder,
-    RequestHead,
-    forward_request,
-    parse_request_head,
-    parse_response_head,
-)
+from stockade.protocol.http1 import HeadFinder, RequestHead, parse_request_head
+from stockade.protocol.http1_forward import forward_request
+from stockade.protocol.http1_line import Form
+from stockade.protocol.http1_response import parse_response_head
 
 APP = Endpoint(Host("app.test"), 80)
 
