@@ -160,7 +160,8 @@ def test_r136_the_worker_cannot_reach_the_control_socket(stockade: Any, world: W
 def test_an_upload_limit_cuts_and_what_is_below_it_passes(stockade: Any, world: World) -> None:
     send = (
         "import socket,sys\ns = socket.create_connection(('allowed.test', 9000)); n = int(sys.argv[1])\n"
-        "got = 0\ntry:\n s.sendall(bytes(n)); s.shutdown(socket.SHUT_WR)\n while d := s.recv(65536): got += len(d)\n"
+        "got = 0\ntry:\n s.sendall(bytes(n)); s.shutdown(socket.SHUT_WR)\n"
+        " while d := s.recv(65536): got += len(d)\n"
         "except OSError as e: print(type(e).__name__)\nprint(got)\n"
     )
     limited = ALLOWED + "limits: {upload: 1MiB}\n"
@@ -177,10 +178,14 @@ def test_connections_beyond_the_limit_are_refused_recorded_and_the_room_goes_on(
     stockade: Any, world: World
 ) -> None:
     script = (
-        "import socket\nlines = [socket.create_connection(('allowed.test', 9000)) for _ in range(12)]\nalive = 0\n"
-        "for s in lines:\n s.settimeout(5)\n try:\n  s.sendall(b'x'); alive += s.recv(1) == b'x'\n except OSError: pass\n"
-        "for s in lines: s.close()\nimport time\nfor _ in range(50):\n s = socket.create_connection(('allowed.test', 9000))\n"
-        " s.settimeout(5)\n try:\n  s.sendall(b'y')\n  if s.recv(1) == b'y': break\n except OSError: time.sleep(0.05)\n"
+        "import socket\n"
+        "lines = [socket.create_connection(('allowed.test', 9000)) for _ in range(12)]\nalive = 0\n"
+        "for s in lines:\n s.settimeout(5)\n try:\n  s.sendall(b'x'); alive += s.recv(1) == b'x'\n"
+        " except OSError: pass\n"
+        "for s in lines: s.close()\nimport time\nfor _ in range(50):\n"
+        " s = socket.create_connection(('allowed.test', 9000))\n"
+        " s.settimeout(5)\n try:\n  s.sendall(b'y')\n  if s.recv(1) == b'y': break\n"
+        " except OSError: time.sleep(0.05)\n"
         "else: raise SystemExit('never again')\nprint(alive)\n"
     )
     run = stockade([sys.executable, "-c", script], ALLOWED + "limits: {connections: 8}\n")
@@ -197,7 +202,7 @@ def test_a_ledger_that_cannot_be_written_any_more_ends_the_run(stockade: Any, wo
     (file,) = stockade.ledger.glob("*/records.jsonl")
     os.truncate(file, 0)
     assert talk.say("docs.test", "two") == ""  # the worker is gone before it could answer
-    out, err = talk.worker.communicate(timeout=15)
+    _out, err = talk.worker.communicate(timeout=15)
     assert talk.worker.returncode == 104
     assert b"ledger" in err
     assert "two" not in str(world.arrivals())

@@ -102,7 +102,9 @@ def test_a_cancelled_dial_says_nothing_more(stack: ExitStack) -> None:
     silent_listener(stack, "127.0.0.1", port)
     reactor = Reactor()
     answers: list[str] = []
-    dialing = Dial(reactor, Permit("a", (ip_address("127.0.0.1"),), port), lambda *_: answers.append("called"))
+    dialing = Dial(
+        reactor, Permit("a", (ip_address("127.0.0.1"),), port), lambda *_: answers.append("called")
+    )
     dialing.cancel()
     reactor.turn(0.01)
     assert answers == []

@@ -1,5 +1,6 @@
 """One direction of a tunnel between real sockets: nothing lost, nothing added, back-pressure, limits."""
 
+import contextlib
 import hashlib
 import os
 import socket
@@ -38,10 +39,8 @@ def carry(way: Way, writer: socket.socket, reader: socket.socket, data: bytes) -
     sent, received, ended = 0, bytearray(), False
     while not way.is_done or way.wants_write:
         if sent < len(data):
-            try:
+            with contextlib.suppress(BlockingIOError):
                 sent += writer.send(data[sent : sent + 300_000])
-            except BlockingIOError:
-                pass
         elif not ended:
             writer.shutdown(socket.SHUT_WR)
             ended = True

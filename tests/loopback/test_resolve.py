@@ -43,7 +43,9 @@ def test_what_the_operator_gave_is_used_and_nobody_is_asked(tmp_path: Path) -> N
 
 def test_the_hosts_file_is_read_as_the_machine_reads_it(tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
-    hosts.write_text("# c\n10.1.1.1 other app.test # x\nnonsense app.test\n::5 APP.test\n10.9.9.9 wapp.test\n")
+    hosts.write_text(
+        "# c\n10.1.1.1 other app.test # x\nnonsense app.test\n::5 APP.test\n10.9.9.9 wapp.test\n"
+    )
     assert [str(a) for a in addresses_in_hosts_file(hosts, "app.test")] == ["10.1.1.1", "::5"]
     assert addresses_in_hosts_file(tmp_path / "missing", "app.test") == ()
 
@@ -96,7 +98,10 @@ def test_r052_a_moved_service_is_found_again_when_its_time_is_up(world: World) -
 @pytest.mark.needs("world")
 def test_a_name_that_does_not_exist_has_no_address_and_a_word_why(world: World) -> None:
     reactor, asked = Reactor(), Asked()
-    assert look_up(Resolver(reactor, {}), reactor, Host(name="nowhere.invalid"), asked) == ([], "no-such-name")
+    assert look_up(Resolver(reactor, {}), reactor, Host(name="nowhere.invalid"), asked) == (
+        [],
+        "no-such-name",
+    )
 
 
 @pytest.mark.needs("world")

@@ -25,7 +25,9 @@ def pipe() -> Iterator[tuple[int, int]]:
     os.close(writer)
 
 
-def test_a_readable_descriptor_is_called_and_an_idle_one_is_not(reactor: Reactor, pipe: tuple[int, int]) -> None:
+def test_a_readable_descriptor_is_called_and_an_idle_one_is_not(
+    reactor: Reactor, pipe: tuple[int, int]
+) -> None:
     calls: list[int] = []
     reactor.watch(pipe[0], READ, calls.append)
     reactor.turn(0)
@@ -35,7 +37,9 @@ def test_a_readable_descriptor_is_called_and_an_idle_one_is_not(reactor: Reactor
     assert len(calls) == 1
 
 
-def test_a_descriptor_unwatched_by_an_earlier_callback_of_the_same_round_is_not_called(reactor: Reactor) -> None:
+def test_a_descriptor_unwatched_by_an_earlier_callback_of_the_same_round_is_not_called(
+    reactor: Reactor,
+) -> None:
     pairs = [os.pipe() for _ in range(2)]
     calls: list[int] = []
 
@@ -77,7 +81,9 @@ def test_timers_come_in_the_order_of_their_time_and_a_cancelled_one_never(reacto
 
 def test_another_thread_wakes_a_sleeping_loop(reactor: Reactor) -> None:
     calls: list[int] = []
-    thread = threading.Thread(target=lambda: reactor.call_threadsafe(lambda: calls.append(threading.get_ident())))
+    thread = threading.Thread(
+        target=lambda: reactor.call_threadsafe(lambda: calls.append(threading.get_ident()))
+    )
     reactor.call_later(0, thread.start)
     while not calls:
         reactor.turn(10)

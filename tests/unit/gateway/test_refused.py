@@ -15,7 +15,12 @@ def ipv4(protocol: int, destination: str, payload: bytes, options: bytes = b"") 
 
 
 def ipv6(next_header: int, destination: str, payload: bytes) -> bytes:
-    return struct.pack("!IHBB", 0x60000000, len(payload), next_header, 64) + bytes(16) + ip_address(destination).packed + payload
+    return (
+        struct.pack("!IHBB", 0x60000000, len(payload), next_header, 64)
+        + bytes(16)
+        + ip_address(destination).packed
+        + payload
+    )
 
 
 def ports(source: int, destination: int) -> bytes:
@@ -38,7 +43,9 @@ def tcp(destination: int, flags: int) -> bytes:
         (ipv6(58, "2001:db8::1", bytes(8)), (58, "2001:db8::1", 0, False)),
     ],
 )
-def test_a_refused_packet_says_where_it_wanted_to_go(packet: bytes, wanted: tuple[int, str, int, bool]) -> None:
+def test_a_refused_packet_says_where_it_wanted_to_go(
+    packet: bytes, wanted: tuple[int, str, int, bool]
+) -> None:
     protocol, destination, port, is_syn = wanted
     assert parse_packet(packet) == RefusedPacket(protocol, ip_address(destination), port, is_syn)
 
