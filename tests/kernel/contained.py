@@ -84,6 +84,7 @@ def leave_facts(path: Path, sandbox: Sandbox) -> None:
     counters = sandbox.read_counters() if sandbox.plan.has_room else None
     found = {
         "facts": sandbox.facts.to_fields(),
+        "planted": sandbox.planted(),
         "steps_ms": sandbox.step_times_ms,
         "counters": {name: getattr(counters, name) for name in getattr(counters, "__struct_fields__", ())},
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -287,6 +288,68 @@ def test_f14_a_repository_below_the_workspace_is_protected_too(contained: Contai
     result = contained("sh", "-c", script, options=("--write", str(contained.work)))
     assert result.out == "done\n"
     assert "x" not in (nested / ".git" / "config").read_text().split()
+
+
+@pytest.mark.needs("git")
+def test_r138_a_repository_without_hooks_gets_none_from_the_worker(
+    contained: Contained, repository: Path
+) -> None:
+    # Absent at the start, it could not be covered: it is made first, as git makes it.
+    shutil.rmtree(repository / ".git" / "hooks")
+    script = "mkdir -p .git/hooks; echo 'touch /tmp/owned' > .git/hooks/pre-commit; echo tried"
+    result = contained("sh", "-c", script, options=("--write", str(repository)))
+    assert result.out == "tried\n"
+    assert os.listdir(repository / ".git" / "hooks") == []
+
+
+PLANT_NEW = """
+git init -q sub && mkdir .vscode && echo x > .envrc && mkfifo door && echo x > plain && echo done
+python3 -c "import socket; s = socket.socket(socket.AF_UNIX); s.bind('listener')"
+"""
+
+
+@pytest.mark.needs("git")
+def test_r138_what_is_new_and_run_by_others_is_named_at_the_end(contained: Contained) -> None:
+    # Ordinary work makes such things, so it is not refused; the operator is told.
+    result = contained("sh", "-c", PLANT_NEW, options=("--write", str(contained.work)))
+    assert result.out == "done\n"
+    planted = [Path(path).relative_to(contained.work).as_posix() for path in contained.facts["planted"]]
+    assert planted == [".envrc", ".vscode", "door", "listener", "sub/.git"]
+    # And the next run refuses the doors among them.
+    assert contained("true").code == 103
+
+
+def test_r134_a_folder_that_is_swapped_while_the_sandbox_is_built_is_noticed(contained: Contained) -> None:
+    outside = contained.work.parent / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    program = """
+import os, sys
+from pathlib import Path
+from stockade.errors import ContainmentError
+from stockade.reactor import Reactor
+from stockade.sandbox.plan import SandboxRequest, plan_sandbox
+from stockade.sandbox.probe import probe_host
+from stockade.sandbox.supervise import Sandbox
+work = Path.cwd()
+plan = plan_sandbox(SandboxRequest(argv=("cat", "secret"), workspace=work), probe_host(
+    SandboxRequest(argv=("cat", "secret"), workspace=work)))
+if sys.argv[1] == "swap":
+    os.rename(work, str(work) + ".old"); os.rename(work.parent / "outside", work)
+try:
+    Sandbox(plan, Reactor()).build(); print("built")
+except ContainmentError as error:
+    print(error.code)
+"""
+    for how, outcome in (("leave", "built\n"), ("swap", "view-changed\n")):
+        done = subprocess.run(
+            [sys.executable, "-c", program, how],
+            cwd=contained.work,
+            capture_output=True,
+            text=True,
+            timeout=15,
+        )
+        assert done.stdout == outcome, done.stderr
 
 
 def test_f14_a_planted_module_is_not_imported_by_the_stage_or_by_us(contained: Contained) -> None:

@@ -16,10 +16,10 @@ import os
 import signal
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from stockade.errors import ContainmentError, HostError
+from stockade.sandbox import kernel
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.socket_filter import compile_filter, load_filter_table
 from stockade.sandbox.view import SANDBOX_NAME, STAGE_PATH, Mount, MountKind
@@ -76,6 +76,8 @@ def _mount_arguments(mount: Mount, descriptors: Mapping[str, int], sources: Mapp
         case MountKind.DATA | MountKind.COVER:
             number = str(descriptors[mount.target])
             return ["--perms", f"{mount.mode:04o}", option, number, mount.target]
+        case MountKind.COPY:
+            return ["--perms", "0444", "--file", str(descriptors[mount.target]), mount.target]
         case MountKind.TMPFS | MountKind.FOLDER:
             return ["--perms", f"{mount.mode:04o}", option, mount.target]
         case MountKind.PROC | MountKind.DEV | MountKind.FREEZE:
@@ -83,12 +85,16 @@ def _mount_arguments(mount: Mount, descriptors: Mapping[str, int], sources: Mapp
 
 
 def open_data(plan: SandboxPlan, stage_text: bytes) -> dict[str, int]:
-    """A memory file for each piece of content that bwrap reads: stage, small files, filter."""
+    """A descriptor for each piece of content that bwrap reads: stage, small files, filter, copies."""
     contents = {mount.target: mount.data for mount in plan.mounts if mount.kind in _HAVE_DATA}
     contents[STAGE_PATH] = stage_text
     if plan.has_filter:
         contents[FILTER_FD_NAME] = _filter_program(plan.machine)
-    return {target: _memory_file(content) for target, content in contents.items()}
+    opened = {target: _memory_file(content) for target, content in contents.items()}
+    for mount in plan.mounts:
+        if mount.kind is MountKind.COPY:
+            opened[mount.target] = os.open(mount.source, os.O_RDONLY | os.O_CLOEXEC)
+    return opened
 
 
 _HAVE_DATA = (MountKind.DATA, MountKind.COVER)
@@ -112,17 +118,6 @@ def _memory_file(content: bytes) -> int:
     return fd
 
 
-def fork_quietly() -> int:
-    """`os.fork`, without Python 3.12's warning about threads.
-
-    Sound here because the children that we fork only make system calls through names
-    that are imported already, and end in exec or `os._exit`.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
-
-
 def is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
@@ -144,7 +139,7 @@ def launch(
         prepare: Called in the child before exec; may change who it is. An `OSError` that
             it raises is written to `complaints`.
     """
-    pid = fork_quietly()
+    pid = kernel.fork_quietly()
     if pid:
         return pid
     try:

@@ -10,7 +10,9 @@ failure into `OSError` with its errno. The numbers are the same on x86-64 and ar
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
+import warnings
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -62,6 +64,21 @@ class _MountAttr(ctypes.Structure):
         ("propagation", ctypes.c_uint64),
         ("userns_fd", ctypes.c_uint64),
     )
+
+
+def fork_quietly() -> int:
+    """`os.fork`, without Python 3.12's warning about threads and with no garbage collection in the child.
+
+    Sound here because the children that we fork only make system calls through names
+    that are imported already, and end in exec or `os._exit`. A collection in the child
+    could close a descriptor whose number the child has taken for something else.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        gc.disable()
+    return pid
 
 
 def open_without_links(path: str | bytes, flags: int) -> int:

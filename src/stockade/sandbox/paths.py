@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from stockade.errors import HostError, UserError
 from stockade.sandbox import kernel
-from stockade.sandbox.view import PROTECTED_IN_GIT, PROTECTED_NAMES
+from stockade.sandbox.view import PROTECTED_IN_GIT, PROTECTED_NAMES, is_below
 
 # Enough for a monorepo with its node_modules (a second or so of walking); beyond it we refuse
 # rather than guess, unless nothing there can be reached (see `Survey.is_complete`).
@@ -61,8 +61,9 @@ class PathFact(Struct, frozen=True):
         return (self.uid, self.gid)
 
     @property
-    def identity(self) -> tuple[int, int]:
-        return (self.device, self.inode)
+    def identity(self) -> tuple[int, int] | None:
+        """What must be found there again; None for what is still to be made."""
+        return (self.device, self.inode) if self.inode else None
 
 
 class Survey(Struct):
@@ -220,6 +221,46 @@ def protected_in(root: str, found: Survey) -> list[str]:
         names += [os.path.join(folder, name) for name in PROTECTED_IN_GIT]
     names += found.git_files
     return sorted((path for path in names if _is_plain(path)), key=len)
+
+
+def missing_hooks(root: str, found: Survey) -> list[PathFact]:
+    """The ``hooks`` folders that git folders lack, as facts without an inode.
+
+    What does not exist cannot be covered, and the worker would create it (R138). An empty
+    folder of that name is part of every ordinary repository, so it is made beforehand.
+    """
+    missing = []
+    for folder in found.git_folders[:GIT_FOLDERS_LIMIT]:
+        path = os.path.join(folder, "hooks")
+        if is_below(path, root) and not os.path.lexists(path):
+            status = os.stat(folder)
+            missing.append(PathFact(path, True, status.st_uid, status.st_gid, status.st_dev, 0))
+    return missing
+
+
+def make_folder(path: str) -> None:
+    """Make a folder that belongs to whom the folder around it belongs."""
+    status = os.stat(os.path.dirname(path))
+    os.mkdir(path, 0o755)
+    if os.geteuid() == 0:
+        os.chown(path, status.st_uid, status.st_gid, follow_symlinks=False)
+
+
+def planted_in(root: str, known: frozenset[str]) -> list[str]:
+    """What a worker has left in a writable folder that other programs of the host would run or obey.
+
+    Args:
+        root: The writable folder.
+        known: What was protected, and so is as it was.
+    """
+    found = survey(root, with_privileged=True)
+    names = [os.path.join(root, name) for name, _why in PROTECTED_NAMES]
+    new = [path for path in names if os.path.lexists(path) and path not in known]
+    new += [
+        folder for folder in found.git_folders if not any(path.startswith(folder + "/") for path in known)
+    ]
+    new += [path for path in found.git_files if path not in known]
+    return sorted({*new, *found.doors, *found.privileged})
 
 
 def _is_plain(path: str) -> bool:

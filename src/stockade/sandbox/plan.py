@@ -70,7 +70,8 @@ class HostFacts(Struct, frozen=True, kw_only=True):
         started_as_root: Stockade has root's rights and must give them up before bwrap.
         interpreter: Path, in the view, of the Python that runs the stage.
         root_links, root_folders: How ``/bin``, ``/lib`` and so on are made here.
-        etc, caches: Names below /etc, and cache folders, that are shown.
+        etc: Names below /etc that are shown, each with whether it is a folder.
+        caches: Cache folders that are shown.
         workspace, read, write, hide: The judged paths of the request.
         invisible: Those of the request's own files that exist: (path, is a folder).
         protected: Existing paths inside writable folders that stay read-only.
@@ -91,7 +92,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     interpreter: str
     root_links: tuple[tuple[str, str], ...]
     root_folders: tuple[str, ...]
-    etc: tuple[str, ...]
+    etc: tuple[tuple[str, bool], ...]
     caches: tuple[str, ...]
     workspace: PathFact
     read: tuple[PathFact, ...] = ()
@@ -118,6 +119,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         cwd: The worker's folder: the same path inside and outside.
         environment: All of the worker's variables.
         mounts: The view, in the order in which it is put up.
+        to_make: Folders that are made on the host before they can be covered.
         terminal: The worker gets a terminal of ours; `stderr_in_terminal` if its standard
             error goes there too.
         worker_uid, worker_gid: Who the worker is on the host.
@@ -135,6 +137,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     readable: tuple[Path, ...]
     hidden: tuple[Path, ...]
     protected: tuple[Path, ...]
+    to_make: tuple[str, ...]
     terminal: bool
     stderr_in_terminal: bool
     worker_uid: int
@@ -210,6 +213,7 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         readable=tuple(Path(fact.path) for fact in host.read),
         hidden=tuple(Path(fact.path) for fact in host.hide),
         protected=tuple(Path(fact.path) for fact in host.protected),
+        to_make=tuple(fact.path for fact in host.protected if fact.identity is None),
         terminal=host.stdin_is_terminal and host.stdout_is_terminal,
         stderr_in_terminal=host.stderr_is_terminal,
         worker_uid=host.uid,
@@ -299,7 +303,9 @@ def _operator_mounts(host: HostFacts) -> list[Mount]:
 
 def _library_mounts(host: HostFacts) -> list[Mount]:
     shown = [fact.path for fact in (host.workspace, *host.read, *host.write)]
-    shown += [f"/etc/{name}" for name in host.etc]  # there already; and what we write in /etc comes first
+    shown += [
+        f"/etc/{name}" for name, _is_folder in host.etc
+    ]  # there already; and what we write in /etc comes first
     shown += [mount.target for mount in identity_mounts(host.uid, host.gid)]
     return [
         bind(fact.path, MountKind.READ_ONLY, why, owner=_owned(host, fact), identity=fact.identity)

@@ -15,6 +15,7 @@ from stockade.sandbox.environment import plan_search_path
 from stockade.sandbox.paths import (
     PathFact,
     Survey,
+    missing_hooks,
     probe_path,
     probe_workspace,
     protected_in,
@@ -170,10 +171,17 @@ def probe_root_layout() -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     return tuple(links), tuple(folders)
 
 
-def probe_etc() -> tuple[str, ...]:
-    """Those of the shown names of /etc that exist here."""
+def probe_etc() -> tuple[tuple[str, bool], ...]:
+    """Those of the shown names of /etc that exist here, and whether each is a folder."""
     listed = [name for name in sorted(os.listdir("/etc")) if name.startswith(ETC_SHOWN_PREFIXES)]
-    return tuple(name for name in (*ETC_SHOWN, *listed) if os.path.exists(f"/etc/{name}"))
+    found = []
+    for name in (*ETC_SHOWN, *listed):
+        path = f"/etc/{name}"
+        if os.path.isdir(path):
+            found.append((name, True))
+        elif os.path.isfile(path) and os.access(path, os.R_OK):
+            found.append((name, False))
+    return tuple(found)
 
 
 def probe_interpreter() -> tuple[str, list[tuple[PathFact, str]]]:
@@ -229,6 +237,7 @@ def _search(
         for path in protected_in(root.path, found):
             if is_below(path, root.path) and not any(is_below(path, hide) for hide in hidden):
                 protected[path] = _plain_fact(path)
+        protected |= {fact.path: fact for fact in missing_hooks(root.path, found)}
     return tuple(protected.values()), ()
 
 

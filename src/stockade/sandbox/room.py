@@ -321,7 +321,7 @@ class RoomBuilder:
 
     def __init__(self, tools: RoomTools) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.pid = os.fork()
+        self.pid = kernel.fork_quietly()
         if self.pid == 0:
             try:
                 self._control.close()

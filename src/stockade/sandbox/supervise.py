@@ -39,6 +39,7 @@ from stockade.sandbox.lifeline import (
     probe_own_namespaces,
     verify_stage,
 )
+from stockade.sandbox.paths import make_folder, planted_in
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets
 from stockade.sandbox.streams import InputPump, OutputPump
@@ -149,7 +150,6 @@ class Sandbox:
         self._on_exit: Callable[[WorkerExit], None] | None = None
         self._interrupts: list[float] = []
         self._old_handlers: dict[int, object] = {}
-        self._planted_before: frozenset[str] = frozenset()
 
     # --- building --------------------------------------------------------------------------
 
@@ -187,6 +187,8 @@ class Sandbox:
         if self.plan.has_room:
             self._builder = RoomBuilder(self.plan.tools)
         self._mark("builder forked")
+        for path in self.plan.to_make:
+            make_folder(path)
         info = self._start_bwrap()
         self._mark("bwrap started")
         self._await_process(info)
@@ -534,6 +536,16 @@ class Sandbox:
             return self._room.read_counters()
         except OSError as error:
             raise ContainmentError("count-failed", f"the room's counters cannot be read: {error}") from error
+
+    def planted(self) -> list[str]:
+        """Paths in writable folders that are new and that other programs of the host would run or obey.
+
+        Settings and hooks that existed are protected; those that did not can be created
+        (docs/concepts/boundary.md), and the operator should look at them before using the
+        folder. Sockets, FIFOs and set-user-id files are named as well.
+        """
+        known = frozenset(map(str, self.plan.protected))
+        return [path for folder in self.plan.writable for path in planted_in(str(folder), known)]
 
     def kill(self) -> None:
         """End everything inside at once; safe to call at any time and again."""

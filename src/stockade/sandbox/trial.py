@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from stockade.errors import StockadeError
 from stockade.sandbox import kernel, netlink
-from stockade.sandbox.bubblewrap import fork_quietly
 from stockade.sandbox.probe import find_tool, probe_interpreter, probe_worker
 from stockade.sandbox.room import (
     CAPTURE_PORT,
@@ -89,7 +88,7 @@ def in_child(action: Callable[[], str]) -> str:
         OSError: As it was raised in the child.
     """
     answer_in, answer_out = os.pipe()
-    pid = fork_quietly()
+    pid = kernel.fork_quietly()
     if pid == 0:
         answer: tuple[int, str] = (5, "the child ended early")
         try:

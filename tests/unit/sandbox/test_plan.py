@@ -31,7 +31,7 @@ def host(**changes: Any) -> HostFacts:
         interpreter="/usr/bin/python3",
         root_links=(("/bin", "usr/bin"),),
         root_folders=(),
-        etc=("ssl/certs",),
+        etc=(("ssl/certs", True), ("services", False)),
         caches=(),
         workspace=fact("/home/u/w"),
     )
@@ -133,7 +133,7 @@ def test_no_command_is_refused() -> None:
 def test_the_command_line_names_the_user_namespace_and_never_blocks_on_a_descriptor() -> None:
     made = plan()
     descriptors = {"info": 5, "lifeline": 6, "filter": 7, STAGE_PATH: 8}
-    descriptors |= {mount.target: 9 for mount in made.mounts if mount.data}
+    descriptors |= {mount.target: 9 for mount in made.mounts if mount.data or mount.kind is MountKind.COPY}
     line = compile_arguments(made, descriptors=descriptors, sources={}, dies_with_thread=True)
     for option in (
         "--unshare-user",
