@@ -83,12 +83,12 @@ class Dial:
             self._error = _WORDS.get(code, "failed")
             sock.close()
             return None
-        self._tries[sock.fileno()] = (sock, address)
-        if code == 0:
-            self._win(sock.fileno())
-            return sock
         fd = sock.fileno()
-        self._reactor.watch(fd, WRITE, lambda _events: self._ready(fd))
+        self._tries[fd] = (sock, address)
+        if code == 0 or _is_connected(sock):
+            self._win(fd)
+        else:
+            self._reactor.watch(fd, WRITE, lambda _events: self._ready(fd))
         return sock
 
     def _ready(self, fd: int) -> None:
@@ -130,3 +130,12 @@ class Dial:
             sock.close()
         self._tries.clear()
         self._waiting.clear()
+
+
+def _is_connected(sock: socket.socket) -> bool:
+    """True if the handshake is over already: a near peer answers before `connect` is back."""
+    try:
+        sock.getpeername()
+    except OSError:
+        return False
+    return True

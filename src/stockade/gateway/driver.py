@@ -12,6 +12,7 @@ from __future__ import annotations
 import socket
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
@@ -89,7 +90,8 @@ class Side:
             self.pending.popleft()
         if self.fin_wanted:
             self.fin_wanted = False
-            self.sock.shutdown(socket.SHUT_WR)
+            with suppress(OSError):  # not connected any more: there is nobody to be told
+                self.sock.shutdown(socket.SHUT_WR)
 
 
 class Connection:
@@ -435,7 +437,8 @@ class Connection:
             self._way_down = None
         way.release()
         source.ended = source.ended or way.source_ended
-        if self._is_tunnel and way.source_ended:
+        is_last = self._way_up is None and self._way_down is None  # then closing tells the target as well
+        if self._is_tunnel and way.source_ended and not is_last:
             target.fin_wanted = True
             target.flush()
         event = ev.Pumped(upstream, way.count, way.source_ended)

@@ -25,6 +25,8 @@ from stockade.run.completeness import Completeness, weigh
 from stockade.run.control import ControlSocket
 from stockade.run.opening import opening_fields
 from stockade.run.options import RunOptions
+from stockade.run.own_addresses import probe_own_addresses
+from stockade.run.registries import probe_registries
 from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
 from stockade.vocabulary import Phase
 
@@ -104,9 +106,13 @@ class Session:
         return room
 
     def _engine(self) -> Engine:
-        from stockade.run.own_addresses import probe_own_addresses
-
-        return Engine(self.policy, self.phase, self.options.identity, probe_own_addresses())
+        return Engine(
+            self.policy,
+            self.phase,
+            self.options.identity,
+            probe_own_addresses(),
+            places=probe_registries(os.environ),
+        )
 
     def _record_opening(self) -> None:
         """Write the first record and wait for it: before it is durable the worker does not start."""
