@@ -171,7 +171,8 @@ class Docket:
 
     def refuse(self, attempt: Attempt, reason: Reason, detail: str | None = None) -> Decision:
         """A denial for something that only the connection shows. What it says is never more than no."""
-        why = None if detail is None else f"{REASONS[reason].capitalize()}: {detail}"
+        sentence = REASONS[reason]
+        why = None if detail is None else f"{sentence[0].upper()}{sentence[1:]}: {detail}"
         denial = self.judge.refuse(attempt, reason, why)
         assert denial.verdict is Verdict.DENY
         return denial

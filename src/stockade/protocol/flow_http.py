@@ -11,11 +11,12 @@ from stockade.decision.request import Attempt, Permit
 from stockade.errors import ProtocolViolation
 from stockade.net.address import IPAddress
 from stockade.net.endpoint import Endpoint
-from stockade.net.host import Host, HostRefusal
+from stockade.net.host import HostRefusal
 from stockade.protocol.case import NOWHERE, Case, Docket, Objection
+from stockade.protocol.claims import describe_line, describe_request, object_to_form, object_to_names
 from stockade.protocol.doors import ConnectDoor
 from stockade.protocol.exchange import End, Exchange
-from stockade.protocol.framing import CHUNKED, Ending, malformed
+from stockade.protocol.framing import CHUNKED, malformed
 from stockade.protocol.http1 import HeadFinder, RequestHead, parse_request_head
 from stockade.protocol.http1_forward import forward_request
 from stockade.protocol.http1_line import Form, RequestLine
@@ -23,7 +24,7 @@ from stockade.protocol.line import Line, Script, Steps
 from stockade.protocol.refusal import build_denial, build_failure, reason_of, status_of
 from stockade.protocol.tls_hello import ACCESS_DENIED, build_alert, looks_like_tls
 from stockade.protocol.tunnels import enter, run_tunnel
-from stockade.vocabulary import Protocol, Reason, Verdict
+from stockade.vocabulary import Reason, Verdict
 
 
 def run_http(docket: Docket, place: Endpoint, addresses: tuple[IPAddress, ...] | None = None) -> Script:
@@ -44,7 +45,7 @@ class Conversation:
         addresses: Answers for `place` that were judged a moment ago, for the first request.
     """
 
-    __slots__ = ("_addresses", "_docket", "_finder", "_is_first", "_line", "_permit", "_place")
+    __slots__ = ("_addresses", "_docket", "_finder", "_is_first", "_is_proxy", "_line", "_permit", "_place")
 
     def __init__(
         self, docket: Docket, place: Endpoint | None, addresses: tuple[IPAddress, ...] | None = None
@@ -52,6 +53,7 @@ class Conversation:
         self._docket = docket
         self._line: Line = docket.line
         self._place = place
+        self._is_proxy = place is None
         self._addresses = addresses
         self._permit: Permit | None = None  # of the upstream that is connected
         self._is_first = True
@@ -123,11 +125,15 @@ class Conversation:
 
     # --- one request -----------------------------------------------------------------
 
+    def _bare_attempt(self, place: Endpoint, line: RequestLine | None = None) -> Attempt:
+        return describe_line(self._docket.entry, place, line)
+
     def _serve(self, head: RequestHead) -> Steps[Script | None]:
-        if self._place is None and head.line.form is Form.AUTHORITY:
+        if self._is_proxy and head.line.form is Form.AUTHORITY:
             return (yield from self._connect(head))
         place = self._place_of(head)
-        attempt, objection = self._describe(head, place)
+        attempt = describe_request(self._docket.entry, place, head, to_proxy=self._is_proxy)
+        objection = object_to_form(head.line, to_proxy=self._is_proxy) or self._object_to_names(head, place)
         case = yield from self._docket.weigh(attempt, objection, self._known_addresses(place))
         self._addresses = None
         yield from self._docket.record(case)
@@ -143,7 +149,7 @@ class Conversation:
         door = ConnectDoor(self._docket, keep_alive=self._can_keep(head))
         objection = self._object_to_names(head, place)
         if objection is not None:
-            attempt, _ = self._describe(head, place)
+            attempt = describe_request(self._docket.entry, place, head, to_proxy=True)
             case = yield from self._docket.weigh(attempt, objection)
             yield from self._docket.record(case)
             yield from self._turn_down(head, case)
@@ -153,7 +159,7 @@ class Conversation:
     def _carry(self, head: RequestHead, case: Case, place: Endpoint) -> Steps[Script | None]:
         """Send a recorded request, over the connection that is there or over a new one."""
         line = self._line
-        forwarded = forward_request(head, place, to_proxy=self._place is None)
+        forwarded = forward_request(head, place, to_proxy=self._is_proxy)
         self._drop_stale_upstream()
         if line.is_connected and self._permit != case.permit:
             line.drop_upstream()
@@ -179,6 +185,11 @@ class Conversation:
             return self._docket.translate(head.line.authority) if is_connect else head.line.authority
         return Endpoint(NOWHERE, 0) if head.host is None else Endpoint(head.host.host, head.host.port or 80)
 
+    def _object_to_names(self, head: RequestHead, place: Endpoint) -> Objection | None:
+        if self._is_proxy and head.line.authority is not None:
+            place = head.line.authority  # as written, before a number of the room became a name
+        return object_to_names(head, place)
+
     def _known_addresses(self, place: Endpoint) -> tuple[IPAddress, ...] | None:
         """Answers that need no new look-up: just judged for CONNECT, or of the open connection."""
         if self._addresses is not None:
@@ -187,74 +198,6 @@ class Conversation:
         if not self._line.is_connected or permit is None or isinstance(place.host, HostRefusal):
             return None
         return permit.addresses if (permit.name, permit.port) == (place.host.name, place.port) else None
-
-    # --- what it is ------------------------------------------------------------------
-
-    def _bare_attempt(self, place: Endpoint, line: RequestLine | None = None) -> Attempt:
-        """An attempt of which no more than the first line is known, if that."""
-        return Attempt(
-            entry=self._docket.entry,
-            protocol=Protocol.HTTP,
-            host=place.host,
-            port=place.port,
-            method=None if line is None else line.method,
-            path=None if line is None else line.path,
-        )
-
-    def _describe(self, head: RequestHead, place: Endpoint) -> tuple[Attempt, Objection | None]:
-        line, framing = head.line, head.framing
-        is_tls = line.scheme == "https"
-        attempt = Attempt(
-            entry=self._docket.entry,
-            protocol=Protocol.TLS if is_tls else Protocol.HTTP,
-            host=place.host,
-            port=place.port,
-            method=line.method,
-            path=line.path,
-            query_bytes=line.query_bytes,
-            has_body=framing.ending is not Ending.NONE,
-            body_bytes=framing.length,
-            upgrade=head.upgrade,
-            authority=self._other_name(head, place),
-            credential_headers=self._credentials(head),
-        )
-        return attempt, self._object_to_form(line) or self._object_to_names(head, place)
-
-    def _credentials(self, head: RequestHead) -> tuple[str, ...]:
-        """Fields with credentials that the destination will see."""
-        if self._place is not None:
-            return head.credential_headers
-        return tuple(name for name in head.credential_headers if name != "proxy-authorization")
-
-    def _object_to_form(self, line: RequestLine) -> Objection | None:
-        """What no destination could be asked in this way."""
-        if line.scheme == "https":
-            return Reason.NOT_THE_PROTOCOL, "an https URL in a plain request, where CONNECT is needed"
-        if line.scheme not in (None, "http"):
-            return Reason.NOT_THE_PROTOCOL, f"a URL of the scheme {line.scheme}"
-        if self._place is None and line.form in (Form.ORIGIN, Form.ASTERISK):
-            return Reason.MALFORMED_REQUEST, "this is a proxy: it needs a whole URL, or CONNECT"
-        if self._place is not None and line.form is Form.AUTHORITY:
-            return Reason.METHOD_NOT_PERMITTED, "CONNECT to a destination that is no proxy of the gateway's"
-        return None
-
-    def _object_to_names(self, head: RequestHead, place: Endpoint) -> Objection | None:
-        """One name everywhere: dialled or asked for, in the request line, and in Host."""
-        if self._place is None and head.line.authority is not None:
-            place = head.line.authority  # as written, before a number of the room became a name
-        for written in (head.line.authority, head.host):
-            if written is None or (written.host == place.host and written.port in (0, place.port)):
-                continue
-            if isinstance(written.host, HostRefusal):
-                return Reason.MALFORMED_HOST, f"the request names {written.host.problem}"
-            return Reason.NAME_MISMATCH, None
-        return None
-
-    def _other_name(self, head: RequestHead, place: Endpoint) -> Host | HostRefusal | None:
-        for written in (head.line.authority, head.host):
-            if written is not None and written.host != place.host:
-                return written.host
-        return None if head.host is None else head.host.host
 
     # --- refusals --------------------------------------------------------------------
 
@@ -286,7 +229,7 @@ class Conversation:
 
         A request that contradicts itself is a bad one; one that contradicts the dial is forbidden.
         """
-        objection = self._object_to_form(head.line)
+        objection = object_to_form(head.line, to_proxy=self._is_proxy)
         if objection is not None and status_of(objection[0]) == 400:
             return 400, objection[1]
         authority = head.line.authority
