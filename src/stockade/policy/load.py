@@ -272,4 +272,12 @@ def _join_limits(limits: list[Limits]) -> Limits:
             (value for value in (getattr(part, name) for part in limits) if value is not None), default=None
         )
 
-    return Limits(**{name: smallest(name) for name in Limits.__struct_fields__})
+    # The origin is for refusals, and memory is the limit that a run may have to refuse.
+    origins = [part.origin for part in sorted(limits, key=lambda part: part.memory_bytes is None)]
+    return Limits(
+        memory_bytes=smallest("memory_bytes"),
+        processes=smallest("processes"),
+        connections=smallest("connections"),
+        upload_bytes=smallest("upload_bytes"),
+        origin=next(filter(None, origins), ""),
+    )

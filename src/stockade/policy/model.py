@@ -217,6 +217,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     processes: int | None = None
     connections: int | None = None
     upload_bytes: int | None = None
+    origin: str = ""
 
 
 class Finding(Struct, frozen=True, kw_only=True):

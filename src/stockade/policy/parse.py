@@ -378,6 +378,7 @@ class Reader:
             processes=values.get("processes"),
             connections=values.get("connections"),
             upload_bytes=values.get("upload"),
+            origin=self.origin(node),
         )
 
     def _complete(self, section: str, node: Node) -> dict[str, Any] | None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 REQUEST_LIMIT_BYTES = 1 << 20
 _CREDENTIALS = struct.Struct("3i")
+# What the worker's view and the room's limits were made of; another policy cannot change them any more.
+_FIXED_KEYS = ("files", "limits")
 
 
 def socket_name(run_id: str) -> str:
@@ -110,9 +112,18 @@ class ControlSocket:
                 raise UserError("bad-request", "the control socket knows status, policy and phase")
 
     def _replace_policy(self, file: Path) -> dict[str, object]:
+        from stockade.policy.canonical import canonical_document
         from stockade.run.prepare import load_runnable
 
         policy = load_runnable(file)
+        old, new = canonical_document(self._session.policy), canonical_document(policy)
+        changed = [key for key in _FIXED_KEYS if old[key] != new[key]]
+        if changed:
+            raise UserError(
+                "fixed-in-a-run",
+                f"the room was built with other {' and '.join(f'`{key}:`' for key in changed)}",
+                "keep them as they are in a replacement, or start another run",
+            )
         self._session.replace_policy(policy, changed_by=f"uid {os.getuid()}")
         return {"policy": policy.digest}
 

@@ -242,6 +242,7 @@ def test_nesting_without_end_is_refused_and_does_not_exhaust_the_stack() -> None
         ("rules: [{proxy: a.example, protocol: http, body: {graphql: [query]}}]", "inspection-not-available"),
         ("exec: {allow: [git]}", "exec-not-enforced"),
         ("exec: {}", "exec-not-enforced"),
+        ("limits: {memory: 1GiB}", "limit-not-available"),
     ],
 )
 def test_what_a_run_could_not_hold_is_refused_before_it_starts(text: str, code: str) -> None:
@@ -259,6 +260,7 @@ def test_what_a_run_could_not_hold_is_refused_before_it_starts(text: str, code: 
         "rules: [{deny: a.example, paths: [/a]}]",
         "exec: {mode: any}",
         "unknown: deny",
+        "limits: {processes: 64, connections: 8, upload: 1MiB}",
     ],
 )
 def test_what_a_run_can_hold_is_not_refused(text: str) -> None:
