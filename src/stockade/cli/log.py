@@ -18,7 +18,9 @@ from typing import Any
 from stockade.errors import UserError
 from stockade.ledger.record import ATTEMPT, HEARTBEAT, KINDS, OUTCOME, VERDICTS, clean_text
 from stockade.ledger.shelf import Record, RunReader, RunState, ShelfFollower, find_run, list_resting_runs
+from stockade.vocabulary import Entry
 
+ENTRIES = [str(entry) for entry in Entry]
 POLL_S = 0.2
 """How often `-f` looks for new records; a person does not see the difference to at once."""
 
@@ -41,6 +43,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "--why", action="store_true", help="add to the table what explains each decision and what came of it"
     )
     parser.add_argument("--verdict", choices=sorted(VERDICTS), action="append", help="only these decisions")
+    parser.add_argument(
+        "--entry", choices=ENTRIES, action="append", help="only attempts that came this way (may be repeated)"
+    )
     parser.add_argument("--kind", choices=sorted(KINDS), action="append", help="only records of these kinds")
     parser.add_argument("--host", metavar="NAME", help="only this name or address; `*.name` for all below it")
     parser.add_argument(
@@ -153,10 +158,13 @@ def build_filter(args: argparse.Namespace, now: float) -> Filter:
         UserError: `--since` says no time.
     """
     tests: list[Filter] = []
-    attempts_only = args.verdict or args.host or args.id
+    attempts_only = args.verdict or args.entry or args.host or args.id
     if args.kind or attempts_only:
         kinds = frozenset(args.kind or (ATTEMPT,))
         tests.append(lambda r: r["kind"] in kinds)
+    if args.entry:
+        entries = frozenset(args.entry)
+        tests.append(lambda r: r.get("entry") in entries)
     if args.verdict:
         verdicts = frozenset(args.verdict)
         tests.append(lambda r: r.get("verdict") in verdicts)

@@ -57,7 +57,7 @@ def names(done: subprocess.CompletedProcess[str]) -> list[str]:
 @pytest.fixture
 def shelf(tmp_path: Path) -> Path:
     write_run(tmp_path, "run-b", {"name": "one.test"}, {"name": "two.test", "verdict": "allow"})
-    write_run(tmp_path, "run-a", {"name": "three.deep.two.test", "verdict": "proxy"})
+    write_run(tmp_path, "run-a", {"name": "three.deep.two.test", "verdict": "proxy", "entry": "dns"})
     return tmp_path
 
 
@@ -90,6 +90,8 @@ def test_filters(shelf: Path) -> None:
     assert names(log(*where, "--host", "*.two.test")) == ["three.deep.two.test"]
     assert names(log(*where, "--host", "10.0.0.5", "--run", "last")) == ["three.deep.two.test"]
     assert names(log(*where, "--id", "rrunb-3")) == ["two.test"]
+    assert names(log(*where, "--entry", "dns")) == ["three.deep.two.test"]
+    assert names(log(*where, "--entry", "transparent")) == ["one.test", "two.test"]
     assert names(log(*where, "--since", "1h")) == ["one.test", "two.test", "three.deep.two.test"]
     assert names(log(*where, "--since", "2999-01-01")) == []
     kinds = [json.loads(line)["kind"] for line in log(*where, "--kind", "run.closed").stdout.splitlines()]
