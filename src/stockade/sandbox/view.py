@@ -19,7 +19,7 @@ from msgspec import Struct
 from stockade.sandbox.environment import HOME, USER
 
 SANDBOX_NAME = "stockade"
-STAGE_PATH = "/.stockade/stage.py"
+STAGE_PATH = "/.stockade/stage"
 
 # Single files and folders of /etc, shown read-only where the host has them. On a sound host none
 # holds a secret; what may (pip.conf, gitconfig, environment, profile.d) is left out.
