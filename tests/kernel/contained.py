@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
+import struct
 import sys
 import threading
 from pathlib import Path
@@ -20,7 +22,7 @@ from stockade.errors import StockadeError
 from stockade.reactor import Reactor
 from stockade.sandbox.plan import SandboxRequest, plan_sandbox
 from stockade.sandbox.probe import probe_host
-from stockade.sandbox.supervise import Sandbox, WorkerExit
+from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
 
 
 def main() -> int:
@@ -58,12 +60,13 @@ def run(request: SandboxRequest, args: argparse.Namespace) -> int:
     plan = plan_sandbox(request, probe_host(request))
     reactor = Reactor()
     sandbox = Sandbox(plan, reactor)
+    built: list[RoomSockets | None] = []
     if args.thread:
-        thread = threading.Thread(target=sandbox.build)
+        thread = threading.Thread(target=lambda: built.append(sandbox.build()))
         thread.start()
         thread.join()
     else:
-        sandbox.build()
+        built.append(sandbox.build())
     ended: list[WorkerExit] = []
 
     def on_exit(how: WorkerExit) -> None:
@@ -74,16 +77,43 @@ def run(request: SandboxRequest, args: argparse.Namespace) -> int:
         sandbox.go(on_exit)
         reactor.run()
         if args.facts:
-            leave_facts(args.facts, sandbox)
+            leave_facts(args.facts, sandbox, built[0])
     finally:
         sandbox.close()
     return ended[0].shell_code
 
 
-def leave_facts(path: Path, sandbox: Sandbox) -> None:
+def drain(sockets: RoomSockets) -> dict[str, int]:
+    """What waits in the listeners' queues, and what they dropped (SO_MEMINFO, the ninth number)."""
+    found = {"accepted": 0, "tcp_drops": 0, "dns_received": 0, "dns_drops": 0}
+    for listener in (sockets.tcp4, sockets.tcp6):
+        while listener is not None:
+            try:
+                listener.accept()[0].close()
+            except BlockingIOError:
+                found["tcp_drops"] += drops_of(listener)
+                break
+            found["accepted"] += 1
+    for receiver in (sockets.udp4, sockets.udp6):
+        while receiver is not None:
+            try:
+                receiver.recv(2048)
+            except BlockingIOError:
+                found["dns_drops"] += drops_of(receiver)
+                break
+            found["dns_received"] += 1
+    return found
+
+
+def drops_of(channel: socket.socket) -> int:
+    return struct.unpack("9I", channel.getsockopt(socket.SOL_SOCKET, 55, 36))[8]
+
+
+def leave_facts(path: Path, sandbox: Sandbox, sockets: RoomSockets | None) -> None:
     counters = sandbox.read_counters() if sandbox.plan.has_room else None
     found = {
         "facts": sandbox.facts.to_fields(),
+        "queues": drain(sockets) if sockets is not None else {},
         "planted": sandbox.planted(),
         "steps_ms": sandbox.step_times_ms,
         "counters": {name: getattr(counters, name) for name in getattr(counters, "__struct_fields__", ())},

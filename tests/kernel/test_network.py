@@ -164,6 +164,31 @@ def test_every_address_ends_in_the_room_and_is_counted(contained: Contained) -> 
     assert contained.facts["counters"]["syn"] == len(addresses)
 
 
+FLOOD = """
+import socket
+held = []
+for n in range(5000):
+    s = socket.socket(); s.setblocking(False)
+    s.connect_ex((f"203.0.{n >> 8}.{n & 255}", 80))
+    held.append(s)
+    if n % 500 == 499:
+        for s in held: s.close()
+        held.clear()
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in range(3000):
+    u.sendto(b"x" * 200, (f"8.8.{n >> 8}.{n & 255}", 53))
+"""
+
+
+def test_r5_a_flood_that_nobody_serves_is_counted_to_the_last_attempt(contained: Contained) -> None:
+    assert contained.python(FLOOD).code == 0
+    counters, queues = contained.facts["counters"], contained.facts["queues"]
+    assert counters["syn"] >= 5000
+    assert counters["syn"] == queues["accepted"] + queues["tcp_drops"] + counters["refused_syn"]
+    assert queues["tcp_drops"] > 0  # the backlog of 4096 did overflow
+    assert counters["dns"] == 3000 == queues["dns_received"] + queues["dns_drops"]
+
+
 SELF = """
 import socket
 def self_connect(address):

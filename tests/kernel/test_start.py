@@ -109,6 +109,30 @@ def test_r139_a_nested_start_is_refused_and_no_variable_opens_anything(contained
     assert unshare.code != 0
 
 
+def test_a_builder_that_dies_stops_the_start(contained: Contained) -> None:
+    # nft that kills its parent, the builder, when half of the room is there.
+    folder = contained.work.parent / "bin"
+    folder.mkdir()
+    (folder / "nft").write_text("#!/bin/sh\nkill -9 $PPID\nexec /usr/sbin/nft -f -\n")
+    (folder / "nft").chmod(0o755)
+    os.chmod(contained.work.parent, 0o755)
+    path = f"{folder}:{os.environ['PATH']}"
+    options = ("--write", str(contained.work))
+    result = contained("touch", "started", options=options, environment={"PATH": path})
+    assert result.code == 104
+    assert "room-failed" in result.err
+    assert not (contained.work / "started").exists()
+
+
+def test_the_stage_s_program_cannot_be_replaced(contained: Contained) -> None:
+    script = (
+        "ls /.stockade; echo x > /.stockade/stage; rm -f /.stockade/stage; mv /.stockade /tmp; echo tried"
+    )
+    result = contained("sh", "-c", script)
+    assert result.out == "stage\ntried\n"
+    assert result.err.count("Read-only file system") + result.err.count("busy") == 3
+
+
 # --- doctor (R154) ---------------------------------------------------------------------------
 
 
