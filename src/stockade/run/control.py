@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,8 @@ from stockade.vocabulary import Phase
 
 if TYPE_CHECKING:
     from stockade.run.session import Session
+
+Reply = Callable[[dict[str, object]], None]
 
 REQUEST_LIMIT_BYTES = 1 << 20
 _CREDENTIALS = struct.Struct("3i")
@@ -80,38 +84,45 @@ class ControlSocket:
         buffer += data
         if data and b"\n" not in buffer and len(buffer) < REQUEST_LIMIT_BYTES:
             return
-        if b"\n" in buffer:
-            answer = self._answer(bytes(buffer.partition(b"\n")[0]))
-            with suppress(OSError):  # the operator has gone; what was asked for is done and on record
-                sock.sendall(msgspec.json.encode(answer) + b"\n")
         self._session.reactor.unwatch(sock.fileno())
+        if b"\n" in buffer:
+            self._answer(bytes(buffer.partition(b"\n")[0]), partial(self._reply, sock))
+        else:
+            self._drop(sock)
+
+    def _reply(self, sock: socket.socket, answer: dict[str, object]) -> None:
+        with suppress(OSError):  # the operator has gone; what was asked for is done and on record
+            sock.sendall(msgspec.json.encode(answer) + b"\n")
+        self._drop(sock)
+
+    def _drop(self, sock: socket.socket) -> None:
         self._clients.discard(sock)
         sock.close()
 
-    def _answer(self, line: bytes) -> dict[str, object]:
+    def _answer(self, line: bytes, reply: Reply) -> None:
+        """Do what one line asks, and reply when it is done: to a change, when it is in force."""
         try:
-            return {"ok": True, **self._perform(msgspec.json.decode(line, type=dict[str, Any]))}
+            self._perform(
+                msgspec.json.decode(line, type=dict[str, Any]), lambda fields: reply({"ok": True, **fields})
+            )
         except msgspec.DecodeError as error:
-            return {"ok": False, "code": "bad-request", "message": str(error)}
+            reply({"ok": False, "code": "bad-request", "message": str(error)})
         except StockadeError as error:
-            return {"ok": False, "code": error.code, "message": error.message, "hint": error.hint}
+            reply({"ok": False, "code": error.code, "message": error.message, "hint": error.hint})
 
-    def _perform(self, request: dict[str, Any]) -> dict[str, object]:
+    def _perform(self, request: dict[str, Any], done: Reply) -> None:
+        session = self._session
         match request.get("do"):
             case "status":
-                return {
-                    "run": self._session.run_id,
-                    "phase": str(self._session.phase),
-                    "policy": self._session.policy.digest,
-                }
+                done({"run": session.run_id, "phase": str(session.phase), "policy": session.policy.digest})
             case "policy":
-                return self._replace_policy(Path(str(request.get("file"))))
+                self._replace_policy(Path(str(request.get("file"))), done)
             case "phase":
-                return self._change_phase(str(request.get("phase")), request.get("reopen") is True)
+                self._change_phase(str(request.get("phase")), request.get("reopen") is True, done)
             case _:
                 raise UserError("bad-request", "the control socket knows status, policy and phase")
 
-    def _replace_policy(self, file: Path) -> dict[str, object]:
+    def _replace_policy(self, file: Path, done: Reply) -> None:
         from stockade.policy.canonical import canonical_document
         from stockade.run.prepare import load_runnable
 
@@ -124,10 +135,9 @@ class ControlSocket:
                 f"the room was built with other {' and '.join(f'`{key}:`' for key in changed)}",
                 "keep them as they are in a replacement, or start another run",
             )
-        self._session.replace_policy(policy, changed_by=f"uid {os.getuid()}")
-        return {"policy": policy.digest}
+        self._session.replace_policy(policy, f"uid {os.getuid()}", lambda: done({"policy": policy.digest}))
 
-    def _change_phase(self, word: str, is_reopening: bool) -> dict[str, object]:
+    def _change_phase(self, word: str, is_reopening: bool, done: Reply) -> None:
         order = list(Phase)
         try:
             phase = Phase(word)
@@ -139,8 +149,9 @@ class ControlSocket:
                 f"the run is in {self._session.phase}; phases go forward only",
                 "--reopen goes back, and the ledger records it",
             )
-        self._session.change_phase(phase, f"uid {os.getuid()}", is_reopening=is_reopening)
-        return {"phase": str(phase)}
+        self._session.change_phase(
+            phase, f"uid {os.getuid()}", lambda: done({"phase": str(phase)}), is_reopening=is_reopening
+        )
 
 
 def ask_run(run_id: str, request: dict[str, object]) -> dict[str, Any]:

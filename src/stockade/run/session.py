@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,7 @@ class Session:
         self.phase = options.phase
         self.shelf = shelf
         self.run_id = run_id
+        self._in_force = policy, options.phase
         self.reactor = reactor
         self.sandbox = sandbox
         self._failure: StockadeError | None = None
@@ -107,8 +109,7 @@ class Session:
 
     def _engine(self) -> Engine:
         return Engine(
-            self.policy,
-            self.phase,
+            *self._in_force,
             self.options.identity,
             probe_own_addresses(),
             places=probe_registries(os.environ),
@@ -129,20 +130,36 @@ class Session:
 
     # --- while it runs -----------------------------------------------------------------------
 
-    def replace_policy(self, policy: Policy, changed_by: str) -> None:
-        """Put another policy in force: on record first, then for new attempts and open connections."""
+    def replace_policy(self, policy: Policy, changed_by: str, done: Callable[[], None]) -> None:
+        """Put another policy in force: on record first, then for new attempts and open connections.
+
+        Args:
+            done: Called when it is in force. Whoever asked is told no earlier.
+        """
         old, self.policy = self.policy, policy
         fields = {"from": old.digest, "to": policy.digest, "source": policy.source, "by": changed_by}
-        self.ledger.append("policy.changed", fields, lambda _seq: self._put_in_force())
+        self._change("policy.changed", fields, done)
 
-    def change_phase(self, phase: Phase, changed_by: str, *, is_reopening: bool = False) -> None:
+    def change_phase(
+        self, phase: Phase, changed_by: str, done: Callable[[], None], *, is_reopening: bool = False
+    ) -> None:
         """Move to another phase, likewise recorded first."""
         old, self.phase = self.phase, phase
         fields = {"from": str(old), "to": str(phase), "by": changed_by, "reopened": is_reopening}
-        self.ledger.append("phase.changed", fields, lambda _seq: self._put_in_force())
+        self._change("phase.changed", fields, done)
+
+    def _change(self, kind: str, fields: Mapping[str, object], done: Callable[[], None]) -> None:
+        wanted = self.policy, self.phase  # as of now: what is asked for later is not on record yet
+
+        def recorded(_seq: int) -> None:
+            self._in_force = wanted
+            self._put_in_force()
+            done()
+
+        self.ledger.append(kind, fields, recorded)
 
     def _put_in_force(self) -> None:
-        self.journal.policy_digest = self.policy.digest
+        self.journal.policy_digest = self._in_force[0].digest
         if self.room is not None:
             self.room.replace_engine(self._engine())
 
