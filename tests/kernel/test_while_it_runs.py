@@ -217,3 +217,33 @@ def test_r108_when_the_supervisor_dies_the_worker_dies_and_nothing_leaves(
     talk.worker.wait(10)
     assert talk.worker.stdout is not None
     assert talk.worker.stdout.read() == b""  # the worker held the other end: EOF means that it is gone
+
+
+def test_what_a_worker_sent_before_it_ended_still_arrives_and_has_an_outcome(
+    stockade: Any, world: World
+) -> None:
+    """Fire and forget: on a plain network the kernel would deliver it as well."""
+    head = "POST /upload HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 500000\\r\\n\\r\\n"
+    script = (
+        f"import socket\ns = socket.create_connection(('allowed.test', 8080)); s.sendall(b'{head}' + bytes(500_000))\n"
+    )
+    run = stockade([sys.executable, "-c", script], ALLOWED.replace("9000", "8080"))
+    assert [a["bytes"] for a in world.arrivals() if a["port"] == 8080] == [500_058]  # 58 of them are the head
+    (attempt,) = run.attempts(verdict="allow")
+    (outcome,) = [r for r in run.records if r["kind"] == "outcome" and r["of"] == attempt["seq"]]
+    assert outcome["sent_bytes"] == 500_058
+
+
+def test_each_permitted_attempt_has_one_outcome_even_when_it_is_open_at_the_end(
+    stockade: Any, world: World
+) -> None:
+    """A server that never ends the connection, and a worker that just stops."""
+    script = (
+        "import socket, os\nlines = [socket.create_connection(('allowed.test', 9000)) for _ in range(5)]\n"
+        "for s in lines: s.sendall(b'x'); s.recv(1)\nos._exit(7)\n"
+    )
+    run = stockade([sys.executable, "-c", script], ALLOWED)
+    assert run.code == 7
+    seqs = sorted(a["seq"] for a in run.attempts(verdict="allow"))
+    outcomes = [r["of"] for r in run.records if r["kind"] == "outcome" and r["outcome"] != "answered-locally"]
+    assert sorted(outcomes) == seqs

@@ -34,7 +34,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     replace = actions.add_parser(
         "replace", help="put a file in force in a running room; connections that it does not permit are cut"
     )
-    replace.add_argument("file", metavar="FILE", type=Path)
+    replace.add_argument(
+        "file", metavar="FILE", type=Path, help="the policy file that is to hold from now on"
+    )
     replace.add_argument("--run", default="last", metavar="ID", help="the run (default: the last one)")
     replace.add_argument("--ledger", type=Path, metavar="DIR", help="shelf on which to look for the run")
     replace.add_argument("--json", action="store_true", help="one object")

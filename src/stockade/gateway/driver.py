@@ -136,6 +136,13 @@ class Connection:
     # --- from outside --------------------------------------------------------------------
 
     @property
+    def is_sending(self) -> bool:
+        """Something of the worker's may still be on its way out."""
+        if self._is_tunnel and self._client.ended:
+            return self._way_up is not None or (self._upstream is not None and bool(self._upstream.pending))
+        return not self._is_closing
+
+    @property
     def is_half_closed(self) -> bool:
         """The worker has ended its side and the destination has not: it may stay so for ever."""
         return self._client.ended and self._is_tunnel
@@ -148,8 +155,9 @@ class Connection:
         self._feed(ev.PolicyReplaced())
 
     def cut(self) -> None:
-        """Drop everything now; the run ends."""
-        self._finish(reset=True)
+        """Drop everything now, and write down how far it came."""
+        if not self._is_finished:
+            self._broken()
 
     # --- events in, effects out ------------------------------------------------------------
 

@@ -146,6 +146,11 @@ class Room:
             self.reactor.watch(sock.fileno(), READ, partial(self._names_server.receive, sock))
         self.reactor.watch(self._listeners.nflog.fileno(), READ, lambda _events: self._read_refused())
 
+    @property
+    def is_sending(self) -> bool:
+        """A connection still carries what the worker sent before it ended."""
+        return any(connection.is_sending for connection in self._connections)
+
     def close(self) -> RoomCounts:
         """Cut what is open, count what nobody accepted, and close the sockets. May be called once."""
         self._is_open = False

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 # How long records that are queued may take to become durable before the run ends without them.
 FIRST_RECORD_TIMEOUT_S = 10.0
 HEARTBEAT_S = 30.0
+# How long the last bytes of an ended worker may take; the command's exit waits for them.
+LAST_BYTES_S = 2.0
 
 
 class Session:
@@ -62,9 +64,9 @@ class Session:
         self.options = options
         self.policy = policy
         self.phase = options.phase
+        self._in_force = policy, options.phase
         self.shelf = shelf
         self.run_id = run_id
-        self._in_force = policy, options.phase
         self.reactor = reactor
         self.sandbox = sandbox
         self._failure: StockadeError | None = None
@@ -85,6 +87,7 @@ class Session:
         except StockadeError as error:
             self._fail(error)
         self.sandbox.kill()
+        self._let_out()
         return self._finish(report)
 
     # --- starting --------------------------------------------------------------------------
@@ -108,10 +111,11 @@ class Session:
         return room
 
     def _engine(self) -> Engine:
+        self._own_addresses = probe_own_addresses()
         return Engine(
             *self._in_force,
             self.options.identity,
-            probe_own_addresses(),
+            self._own_addresses,
             places=probe_registries(os.environ),
         )
 
@@ -166,6 +170,8 @@ class Session:
     def _heartbeat(self) -> None:
         if self._exit is None and self._failure is None:
             self.ledger.heartbeat(attempts=self.journal.attempts.total())
+            if probe_own_addresses() != self._own_addresses:
+                self._put_in_force()
             self.reactor.call_later(HEARTBEAT_S, self._heartbeat)
 
     def _worker_ended(self, ended: WorkerExit) -> None:
@@ -201,6 +207,17 @@ class Session:
             self._failure = failure
 
     # --- ending ------------------------------------------------------------------------------
+
+    def _let_out(self) -> None:
+        """Pass on what the worker sent before it ended, as a plain network would."""
+        deadline = self.reactor.now() + LAST_BYTES_S
+        while (
+            self._failure is None
+            and self.room is not None
+            and self.room.is_sending
+            and self.reactor.now() < deadline
+        ):
+            self.reactor.turn(0.05)
 
     def _finish(self, report: ReportFile | None) -> int:
         from stockade.run.report import closing_fields, print_summary
