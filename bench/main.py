@@ -45,6 +45,8 @@ def main() -> None:
     out.mkdir(exist_ok=True)
     (out / "latest.json").write_text(json.dumps(results, indent=1))
     (out / "latest.md").write_text(report.markdown(results))
+    if options.publish:
+        report.publish(results, rig.HERE.parent / "docs/benchmarks.md")
     print(report.text(results))
 
 
@@ -54,6 +56,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="under three minutes; noisier")
     parser.add_argument("--only", help="of the data path, only rows whose name has this in it (and direct)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--publish", action="store_true", help="write the tables into docs/benchmarks.md")
     parser.add_argument("--install", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from goals import compare_goals
+
 Column = tuple[str, Callable[[dict[str, Any]], Any]]
 
 
@@ -77,6 +79,8 @@ LEDGER: list[Column] = [
 def sections(results: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
     """Return title and table of every part that was measured."""
     found = []
+    if set(results) >= {"start", "path", "engine", "ledger"}:
+        found.append(("Goals", compare_goals(results)))
     if "start" in results:
         found.append(("Cold start", table(START, results["start"])))
     if "path" in results:
@@ -123,10 +127,22 @@ def markdown(results: dict[str, Any]) -> str:
     """Return everything as Markdown tables."""
     facts = {**results["machine"], **results["versions"]}
     lines = ["; ".join(f"{name} {fact}" for name, fact in facts.items())]
+    if results["quick"]:
+        lines.append("\n**A quick run: noisier than a full one.**")
     for title, cells in sections(results):
         lines += ["", f"### {title}", "", row_of(cells[0]), row_of(["---"] * len(cells[0]))]
         lines += [row_of(row + [""] * (len(cells[0]) - len(row))) for row in cells[1:]]
     return "\n".join(lines) + "\n"
+
+
+BEGIN, END = "<!-- figures: bench/run --publish writes them -->", "<!-- end of figures -->"
+
+
+def publish(results: dict[str, Any], page: Path) -> None:
+    """Put the tables of this run between the marks of a page."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text(f"{before}{BEGIN}\n\n{markdown(results)}\n{END}{after}")
 
 
 def row_of(cells: list[str]) -> str:
