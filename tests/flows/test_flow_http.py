@@ -514,6 +514,12 @@ def test_a_client_that_ends_in_the_middle_of_a_body_is_seen_as_such(transparent:
     assert [outcome.outcome for outcome in flow.outcomes] == ["client-ended"]
 
 
+def test_a_client_that_ends_before_the_dial_in_the_middle_of_a_body(transparent: Open) -> None:
+    flow = transparent(holds_back=(ev.Resolved,)).client(post(b"x" * 100)[:-50], fin=True).release()
+    assert flow.is_reset
+    assert [outcome.outcome for outcome in flow.outcomes] == ["client-ended"]
+
+
 def test_r102_the_clients_end_is_passed_on_and_the_answer_still_comes(transparent: Open) -> None:
     flow = transparent().client(get(), fin=True)
     assert flow.upstream_got_end

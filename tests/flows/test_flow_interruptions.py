@@ -109,7 +109,7 @@ def test_a_refused_one_names_who_refused(asking: Room) -> None:
 
 def test_an_answer_that_did_not_reach_the_judge_opens_nothing(asking: Room) -> None:
     flow = held_tls(asking).happens(ev.HoldAnswered(True, "operator"))
-    assert flow.decisions[1][0] == "deny"
+    assert flow.decisions[1] == ("deny", "hold-timed-out")
     assert flow.to_upstreams == []
 
 
@@ -140,9 +140,10 @@ def test_a_held_http_request_is_answered_403_and_the_connection_kept(asking: Roo
     assert not flow.is_closed
 
 
-def test_a_contradiction_is_not_worth_a_persons_time(asking: Room) -> None:
-    flow = FakeDriver(asking, Entry.TRANSPARENT, ("app.test", 443)).client(hello(b"evil.test"))
-    assert flow.decisions == [("deny", "name-mismatch")]
+@pytest.mark.parametrize(("name", "reason"), [(b"evil.test", "name-mismatch"), (None, "sni-missing")])
+def test_a_contradiction_is_not_worth_a_persons_time(asking: Room, name: bytes | None, reason: str) -> None:
+    flow = FakeDriver(asking, Entry.TRANSPARENT, ("app.test", 443)).client(hello(name))
+    assert flow.decisions == [("deny", reason)]
     assert flow.asked_for(fx.Hold) == []
 
 

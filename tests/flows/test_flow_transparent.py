@@ -224,6 +224,14 @@ def test_r073_a_client_that_is_gone_before_the_verdict_still_has_a_record(transp
     assert flow.release().to_upstreams == []
 
 
+def test_a_tunnel_one_way_of_which_broke_ends_with_a_reset(transparent: Open) -> None:
+    flow = transparent("app.test", 443).client(hello())
+    flow.happens(ev.Pumped(True, 7, ended=False)).happens(ev.Pumped(False, 9, ended=True))
+    assert flow.is_reset
+    [outcome] = flow.outcomes
+    assert (outcome.outcome, outcome.sent_bytes, outcome.received_bytes) == ("reset", len(hello()) + 7, 9)
+
+
 def test_a_broken_tunnel_ends_with_a_reset(transparent: Open) -> None:
     flow = transparent("app.test", 443).client(hello())
     flow.happens(ev.UpstreamEnded(reset=True))

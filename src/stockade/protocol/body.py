@@ -90,8 +90,7 @@ class BodyRelay:
         if self.is_done:
             return
         if self._has_ended():
-            # Only a FIN ends a body that lasts until the close; after a reset nobody knows what is missing.
-            self.is_done = self._left is None and not self._line.is_upstream_broken
+            self.is_done = self._left is None
             self.is_broken = not self.is_done
             return
         self._pump(self._left)

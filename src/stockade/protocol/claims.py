@@ -73,6 +73,8 @@ def object_to_form(line: RequestLine, *, to_proxy: bool) -> Objection | None:
 
 def object_to_names(head: RequestHead, place: Endpoint) -> Objection | None:
     """One name everywhere: dialled or asked for, in the request line, and in Host."""
+    if isinstance(place.host, HostRefusal):
+        return Reason.MALFORMED_HOST, place.host.problem
     for written in (head.line.authority, head.host):
         if written is None or (written.host == place.host and written.port in (0, place.port)):
             continue

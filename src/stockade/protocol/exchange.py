@@ -186,9 +186,6 @@ class Exchange:
         if not (self._is_kept() and self._body.is_done):
             self._line.close(reset=self._body.is_broken)
             return End.CLOSED
-        if self._line.upstream_ended or self._line.upstream or self._has_passed_end:
-            # More bytes than the answer had are nobody's answer, least of all to the next request.
-            self._line.drop_upstream()
         return End.KEPT
 
     def _broken_end(self) -> End | None:

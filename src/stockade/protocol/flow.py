@@ -145,7 +145,6 @@ class Flow:
                 self._docket.client_gone()
         elif isinstance(event, UpstreamEnded):
             line.upstream_ended = True
-            line.is_upstream_broken = event.reset
         elif kind is PolicyReplaced:
             self._docket.policy_moved()
         elif kind is UploadUsedUp:

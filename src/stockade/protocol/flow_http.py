@@ -119,7 +119,10 @@ class Conversation:
             yield from self._docket.record_unused(self._bare_attempt(self._place))
 
     def _drop_stale_upstream(self) -> None:
-        """A destination that closes, or speaks without being asked, is not used again."""
+        """A destination that closes, or speaks without being asked, is not used again.
+
+        More bytes than an answer had are nobody's answer, least of all to the next request.
+        """
         if self._line.is_connected and (self._line.upstream_ended or self._line.upstream):
             self._line.drop_upstream()
 

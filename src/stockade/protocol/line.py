@@ -60,7 +60,6 @@ class Line:
     Attributes:
         client: What the worker has sent and nobody has taken yet; `upstream` likewise.
         client_ended: Its FIN was seen; `upstream_ended` likewise, of the present upstream.
-        is_upstream_broken: It ended with a reset.
         wants_client: The script can use bytes of the worker now.
         is_connected: There is an upstream.
         is_closed: `Close` was given: nothing follows.
@@ -75,7 +74,6 @@ class Line:
         "is_connected",
         "is_pumping_down",
         "is_pumping_up",
-        "is_upstream_broken",
         "limits",
         "now",
         "upstream",
@@ -93,7 +91,6 @@ class Line:
         self.upstream_ended = False
         self.wants_client = False
         self.is_connected = False
-        self.is_upstream_broken = False
         self.is_pumping_up = False
         self.is_pumping_down = False
         self.is_closed = False
@@ -177,7 +174,7 @@ class Line:
         """Let the upstream go, with whatever it still had to say."""
         if self.is_connected:
             self.effects.append(CloseUpstream())
-        self.is_connected = self.upstream_ended = self.is_upstream_broken = False
+        self.is_connected = self.upstream_ended = False
         self.is_pumping_up = self.is_pumping_down = False
         self.upstream = bytearray()
 
