@@ -168,22 +168,25 @@ class Connection:
     def _perform(self, effects: list[fx.Effect]) -> None:
         """Perform in order. Effects of events that happen meanwhile come after these."""
         self._effects.extend(effects)
-        if self._is_busy or self._is_finished:
+        if not self._is_busy:
+            self._take_turn(None, 0)
+
+    def _take_turn(self, side: Side | None, events: int) -> None:
+        """React to readiness, perform what the flow asks for, watch for what can be used next.
+
+        Whatever goes wrong with one connection ends this connection, and only this one.
+        """
+        if self._is_finished:
             return
-        self._guarded(self._perform_all, 0)
-        if not self._is_finished:
-            self._watch()
-
-    def _perform_all(self, _events: int) -> None:
-        while self._effects and not self._is_finished:
-            effect = self._effects.popleft()
-            _PERFORM[type(effect)](self, effect)
-
-    def _guarded(self, action: Callable[[int], None], events: int) -> None:
-        """Whatever goes wrong with one connection ends this connection, and only this one."""
         self._is_busy = True
         try:
-            action(events)
+            if side is not None and self._react(side, events):
+                return  # bytes went over and more may follow: nothing else has changed
+            while self._effects and not self._is_finished:
+                effect = self._effects.popleft()
+                _PERFORM[type(effect)](self, effect)
+            if not self._is_finished:
+                self._watch()
         except LimitReached:
             self._last_words(ev.UploadUsedUp())
         except OSError:
@@ -345,34 +348,29 @@ class Connection:
         side.interest = interest
 
     def _client_ready(self, events: int) -> None:
-        if not self._is_finished:
-            self._guarded(self._client_events, events)
-            self._perform([])
+        self._take_turn(self._client, events)
 
     def _upstream_ready(self, events: int) -> None:
-        if not self._is_finished and self._upstream is not None:
-            self._guarded(self._upstream_events, events)
-            self._perform([])
+        self._take_turn(self._upstream, events)
 
-    def _client_events(self, events: int) -> None:
-        if events & WRITE:
-            self._writable(self._client)
-        if self._client.interest & READ:
-            if events & (READ | GONE):
-                self._client_readable()
-        elif events & GONE:
-            self._hung_up(self._client)
-
-    def _upstream_events(self, events: int) -> None:
-        side = self._upstream
-        assert side is not None
+    def _react(self, side: Side, events: int) -> bool:
+        """Use what is ready; True if that changed nothing but the bytes on their way."""
+        is_client = side is self._client
+        way = self._way_up if is_client else self._way_down
+        if events == READ and way is not None:
+            way.move()
+            if way.wants_read:
+                return True
+            self._settle(way)
+            return False
         if events & WRITE:
             self._writable(side)
         if side.interest & READ:
             if events & (READ | GONE):
-                self._upstream_readable()
+                self._readable(side)
         elif events & GONE:
             self._hung_up(side)
+        return False
 
     def _hung_up(self, side: Side) -> None:
         """Gone while we were not reading: stop watching, what it sent last is read when there is room."""
@@ -388,48 +386,48 @@ class Connection:
             return
         way = self._way_down if side is self._client else self._way_up
         if way is not None:
-            self._move(way)
+            way.move()
+            self._settle(way)
         elif self._is_closing and self._client.ended:
             self._finish(reset=False)
 
-    def _client_readable(self) -> None:
-        if self._is_closing:
+    def _readable(self, side: Side) -> None:
+        is_client = side is self._client
+        way = self._way_up if is_client else self._way_down
+        if is_client and self._is_closing:
             self._drain_client()
-        elif self._way_up is not None:
-            self._move(self._way_up)
+        elif way is not None:
+            way.move()
+            self._settle(way)
         else:
-            data = self._client.sock.recv(READ_BYTES)
-            if data:
-                self._effects.extend(self._flow.feed(ev.ClientData(data), self._reactor.now()))
-            else:
-                self._client.ended = True
-                self._effects.extend(self._flow.feed(ev.ClientEnded(), self._reactor.now()))
+            self._read(side, is_client)
 
-    def _upstream_readable(self) -> None:
-        assert self._upstream is not None
-        if self._way_down is not None:
-            self._move(self._way_down)
+    def _read(self, side: Side, is_client: bool) -> None:
+        """Give the flow what has come; nothing is read that it does not want (see `_watch`)."""
+        event: ev.Event
+        try:
+            data = side.sock.recv(READ_BYTES)
+        except BlockingIOError:
             return
-        data = self._upstream.sock.recv(READ_BYTES)
         if data:
-            self._effects.extend(self._flow.feed(ev.UpstreamData(data), self._reactor.now()))
+            event = ev.ClientData(data) if is_client else ev.UpstreamData(data)
         else:
-            self._upstream.ended = True
-            self._effects.extend(self._flow.feed(ev.UpstreamEnded(), self._reactor.now()))
+            side.ended = True
+            event = ev.ClientEnded() if is_client else ev.UpstreamEnded()
+        self._effects.extend(self._flow.feed(event, self._reactor.now()))
 
     def _drain_client(self) -> None:
         """Read and drop what a refused client still sends, within bounds."""
-        data = self._client.sock.recv(READ_BYTES)
+        try:
+            data = self._client.sock.recv(READ_BYTES)
+        except BlockingIOError:
+            return
         self._linger_left -= len(data)
         self._client.ended = not data
         if not data or self._linger_left < 0:
             self._finish(reset=False)
 
     # --- pumping ----------------------------------------------------------------------------
-
-    def _move(self, way: Way) -> None:
-        way.move()
-        self._settle(way)
 
     def _settle(self, way: Way) -> None:
         """Tell the flow when a way has carried all; in a tunnel pass the half-close on."""
