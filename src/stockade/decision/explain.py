@@ -200,7 +200,9 @@ def _lies(facts: AddressFacts) -> str:
 
 def explain_spelling(refusal: HostRefusal) -> str:
     guess = "" if refusal.guess is None else f", and a browser would read it as {refusal.guess}"
-    return f'The host "{refusal.raw}" has {refusal.problem}{guess}; write the host in its plain form.'
+    _, user_part, host = refusal.raw.rpartition("@")  # what stands before an @ can be a password
+    shown = f"…@{host}" if user_part else host
+    return f'The host "{shown}" has {refusal.problem}{guess}; write the host in its plain form.'
 
 
 def explain_mismatch(host: str, other: str, where: str) -> str:

@@ -26,6 +26,9 @@ from stockade.net.address import IPAddress, carried_addresses
 
 MAX_NAME = 253  # RFC 1035 2.3.4: 255 octets on the wire, without the root label's and first length octets
 MAX_RAW = 255  # what of a refused text is kept for the record
+MAX_USER_PART = (
+    24  # and of a user part, if that is longer; escaped (at most 10 characters each) it leaves room
+)
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _NAME = re.compile(rf"(?:{_LABEL.pattern})(?:\.{_LABEL.pattern})*", re.ASCII)
@@ -123,10 +126,21 @@ def parse_policy_host(text: str) -> Host | HostRefusal:
 
 def refuse_host(text: bytes | str, problem: str) -> HostRefusal:
     """Refuse a host text, or an authority around one, and work out what a browser would make of it."""
-    shown = escape_text(text)
+    shown = _show_host(text)
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     return HostRefusal(shown, problem, _guess_host(text))
+
+
+def _show_host(text: bytes | str) -> str:
+    """The text escaped and cut, but never so that a user part remains without its ``@``.
+
+    What stands before an ``@`` can be a password; without the ``@`` nobody would know to redact it.
+    """
+    at = text.rfind(b"@") if isinstance(text, bytes) else text.rfind("@")
+    shown = escape_text(text)
+    is_whole = len(shown) < MAX_RAW
+    return shown if at < 0 or is_whole else escape_text(text[max(0, at - MAX_USER_PART) :])
 
 
 def escape_text(text: bytes | str, limit: int = MAX_RAW) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from stockade.errors import StockadeError, UserError
 from stockade.gateway.journal import Denial, Journal
-from stockade.ledger.record import clean_text
+from stockade.ledger.record import Redactor, clean_text
 from stockade.run.completeness import Completeness
 from stockade.sandbox.supervise import WorkerExit
 from stockade.vocabulary import Verdict
@@ -58,7 +58,8 @@ def summary_lines(session: Session, completeness: Completeness | None) -> list[s
         passed = journal.attempts.total() - denied
         lines.append(f"stockade: {_count(denied, 'attempt')} denied, {passed} let through")
         shown = shown_denials(journal)
-        lines += [_denial_line(denial, times) for denial, times in shown[:DENIALS_SHOWN]]
+        redactor = session.ledger.redactor
+        lines += [_denial_line(denial, times, redactor) for denial, times in shown[:DENIALS_SHOWN]]
         left_out = len(shown) - DENIALS_SHOWN + journal.denials_left_out
         if left_out > 0:
             lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
@@ -80,9 +81,10 @@ def shown_denials(journal: Journal) -> list[tuple[Denial, int]]:
     ]
 
 
-def _denial_line(denial: Denial, times: int) -> str:
+def _denial_line(denial: Denial, times: int, redactor: Redactor) -> str:
     count = f"{times}×" if times > 1 else "  "
-    return f"  {count:>4} {clean_text(denial.target, 100)}  {denial.reason}: {clean_text(denial.why, 300)}"
+    target, why = clean_text(redactor.url(denial.target), 100), clean_text(redactor.text(denial.why), 300)
+    return f"  {count:>4} {target}  {denial.reason}: {why}"
 
 
 def _log_command(session: Session) -> str:
@@ -113,18 +115,24 @@ class ReportFile:
             ) from error
 
     def write(self, session: Session, closing: dict[str, object]) -> None:
-        """Write one JSON object and close the file."""
+        """Write one JSON object and close the file. Secrets stay out of it as they do of the ledger."""
+        redactor = session.ledger.redactor
         report = {
             "run": session.run_id,
             "ledger": str(session.shelf / session.run_id),
-            "argv": list(session.options.argv),
+            "argv": redactor.argv(session.options.argv),
             "policy": session.policy.digest,
             "commands": "not enforced",
             "enforced": session.sandbox.facts.to_fields(),
             "layers_off": sorted(session.options.layers_off),
             **closing,
             "denials": [
-                {"target": clean_text(d.target), "reason": d.reason, "why": clean_text(d.why), "times": times}
+                {
+                    "target": clean_text(redactor.url(d.target)),
+                    "reason": d.reason,
+                    "why": clean_text(redactor.text(d.why)),
+                    "times": times,
+                }
                 for d, times in session.journal.denials.most_common()
             ],
         }

@@ -168,6 +168,17 @@ def test_r025_raw_bytes_appear_escaped() -> None:
     assert refused(b"\xff\xfe.test").raw == "\\xff\\xfe.test"
 
 
+@pytest.mark.parametrize("secret", ["s3cret" * 10, "s3cret" * 100, "x@" + "s3cret" * 100, "\u1e9e\0" * 300])
+@pytest.mark.parametrize("host", ["evil.test", "evil.test" * 100])
+def test_r164_a_long_user_part_never_stands_without_its_at_sign(secret: str, host: str) -> None:
+    """The record redacts what stands before an @: cutting the @ off would keep the password."""
+    for text in (f"user:{secret}@{host}", f"user:{secret}@{host}".encode()):
+        refusal = parse_host(text)
+        assert isinstance(refusal, HostRefusal)
+        assert refusal.raw.rpartition("@")[2][:9] == "evil.test"
+        assert len(refusal.raw) <= 255
+
+
 def test_r021_non_ascii_is_refused_on_the_wire_as_bytes_too() -> None:
     refused("\u212a.allowed.test".encode())
     refused("bücher.example")
