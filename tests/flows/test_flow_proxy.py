@@ -243,10 +243,12 @@ def test_r020_r021_case_is_folded_in_ascii_only(proxy: Open) -> None:
     assert flow.decisions[0][0] == "deny"
 
 
-def test_connect_whose_host_names_another_place_is_refused(proxy: Open) -> None:
-    flow = proxy().client(connect("app.test:443", "evil.test:443"))
-    assert flow.decisions == [("deny", "name-mismatch")]
-    assert parse_answer(flow.to_client)[0] == 400
+def test_the_host_field_of_a_connect_counts_for_nothing(proxy: Open) -> None:
+    """It goes nowhere, and Node's clients put the proxy's own name there."""
+    flow = proxy().client(connect("app.test:443", "198.18.0.1:3128")).client(hello(b"app.test"))
+    assert flow.decisions == [("allow", "rule-allows")]
+    flow = proxy().client(connect("evil.test:443", "app.test:443"))
+    assert flow.decisions == [("deny", "not-listed")]
 
 
 def test_connect_to_a_server_first_protocol_dials_before_200(proxy: Open) -> None:

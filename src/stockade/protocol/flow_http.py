@@ -12,7 +12,7 @@ from stockade.errors import ProtocolViolation
 from stockade.net.address import IPAddress
 from stockade.net.endpoint import Endpoint
 from stockade.net.host import HostRefusal
-from stockade.protocol.case import NOWHERE, Case, Docket, Objection
+from stockade.protocol.case import NOWHERE, Case, Docket
 from stockade.protocol.claims import describe_line, describe_request, object_to_form, object_to_names
 from stockade.protocol.doors import ConnectDoor
 from stockade.protocol.exchange import End, Exchange
@@ -136,7 +136,7 @@ class Conversation:
             return (yield from self._connect(head))
         place = self._place_of(head)
         attempt = describe_request(self._docket.entry, place, head, to_proxy=self._is_proxy)
-        objection = object_to_form(head.line, to_proxy=self._is_proxy) or self._object_to_names(head, place)
+        objection = object_to_form(head.line, to_proxy=self._is_proxy) or object_to_names(head, place)
         case = yield from self._docket.weigh(attempt, objection, self._known_addresses(place))
         self._addresses = None
         yield from self._docket.record(case)
@@ -146,18 +146,11 @@ class Conversation:
         return (yield from self._carry(head, case, place))
 
     def _connect(self, head: RequestHead) -> Steps[Script | None]:
+        """Only the authority counts: the Host of a CONNECT goes nowhere, and some clients put the proxy there."""
         self._line.drop_upstream()
         self._permit = None
-        place = self._place_of(head)
         door = ConnectDoor(self._docket, keep_alive=self._can_keep(head))
-        objection = self._object_to_names(head, place)
-        if objection is not None:
-            attempt = describe_request(self._docket.entry, place, head, to_proxy=True)
-            case = yield from self._docket.weigh(attempt, objection)
-            yield from self._docket.record(case)
-            yield from self._turn_down(head, case)
-            return None
-        return (yield from enter(self._docket, place, door, run_http))
+        return (yield from enter(self._docket, self._place_of(head), door, run_http))
 
     def _carry(self, head: RequestHead, case: Case, place: Endpoint) -> Steps[Script | None]:
         """Send a recorded request, over the connection that is there or over a new one."""
@@ -187,11 +180,6 @@ class Conversation:
             is_connect = head.line.form is Form.AUTHORITY
             return self._docket.translate(head.line.authority) if is_connect else head.line.authority
         return Endpoint(NOWHERE, 0) if head.host is None else Endpoint(head.host.host, head.host.port or 80)
-
-    def _object_to_names(self, head: RequestHead, place: Endpoint) -> Objection | None:
-        if self._is_proxy and head.line.authority is not None:
-            place = head.line.authority  # as written, before a number of the room became a name
-        return object_to_names(head, place)
 
     def _known_addresses(self, place: Endpoint) -> tuple[IPAddress, ...] | None:
         """Answers that need no new look-up: just judged for CONNECT, or of the open connection."""
