@@ -17,25 +17,24 @@ Closing the lifeline, on purpose or by dying, ends all of it in the kernel.
 from __future__ import annotations
 
 import contextlib
-import marshal
 import os
 import select
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
-from importlib.machinery import SourceFileLoader
-from importlib.util import MAGIC_NUMBER
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
 
 from stockade.errors import ContainmentError, HostError, StockadeError
 from stockade.reactor import READ, Reactor
 from stockade.sandbox import bubblewrap
+from stockade.sandbox.enforcement import (
+    EnforcementFacts,
+    WorkerExit,
+    describe_enforcement,
+    probe_limits,
+)
 from stockade.sandbox.lifeline import (
     Lifeline,
     StageFacts,
@@ -47,94 +46,12 @@ from stockade.sandbox.lifeline import (
 from stockade.sandbox.paths import make_folder, planted_in
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets
-from stockade.sandbox.streams import InputPump, OutputPump
-
-if TYPE_CHECKING:
-    from stockade.sandbox.console import Console
+from stockade.sandbox.signals import SignalRelay
+from stockade.sandbox.stdio import Stdio
 
 __all__ = ["EnforcementFacts", "RoomCounters", "RoomSockets", "Sandbox", "WorkerExit"]
 
-STAGE_FILE = Path(__file__).with_name("stage.py")
 START_TIMEOUT_S = 10.0
-# What reaches the tool is passed on to the command's process group.
-FORWARDED = (
-    signal.SIGTERM,
-    signal.SIGINT,
-    signal.SIGHUP,
-    signal.SIGQUIT,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-)
-# Without a terminal of ours, this many SIGINT in this time kill the run (with one: console.py).
-INTERRUPTS_THAT_KILL = 3
-INTERRUPTS_WITHIN_S = 2.0
-
-
-def stage_program(interpreter: str) -> bytes:
-    """The stage as its interpreter takes it: compiled if that is our own Python, else as text.
-
-    Parsing the text takes three milliseconds of every start. Python recognizes compiled
-    code by its first bytes; it is taken from the same cache as every other module's.
-    """
-    if os.path.realpath(getattr(sys, "_base_executable", "")) != interpreter:
-        return STAGE_FILE.read_bytes()
-    code = SourceFileLoader("stage", str(STAGE_FILE)).get_code("stage")
-    return MAGIC_NUMBER + bytes(12) + marshal.dumps(code)
-
-
-class WorkerExit(Struct, frozen=True):
-    """How the command ended: one of the three is set, or none if the sandbox died under it.
-
-    Attributes:
-        code: It ended by itself with this code.
-        signal: It died of this signal.
-        exec_errno: It could not be started; `step` says at what (``exec``, ``chdir``).
-    """
-
-    code: int | None = None
-    signal: int | None = None
-    exec_errno: int | None = None
-    step: str = ""
-
-    @property
-    def shell_code(self) -> int:
-        """The exit code by the shell's convention: n, 128 + signal, 127 not found, 126 not executable."""
-        if self.code is not None:
-            return self.code
-        if self.signal is not None:
-            return 128 + self.signal
-        if self.exec_errno is not None:
-            return 127 if self.exec_errno in (2, 20) else 126  # ENOENT, ENOTDIR
-        return 128 + signal.SIGKILL
-
-
-class EnforcementFacts(Struct, kw_only=True):
-    """What is really enforced, for the run's first record. Filled by `Sandbox.build`."""
-
-    network: str = "none"
-    namespaces: tuple[str, ...] = ()
-    user_namespaces_inside: str = "none"
-    capabilities: str = "unknown"
-    no_new_privileges: bool = False
-    system_call_filter: str = "none"
-    worker_uid: int = -1
-    started_as_root: bool = False
-    commands: str = "not enforced"
-    view: tuple[str, ...] = ()
-    writable: tuple[str, ...] = ()
-    hidden: tuple[str, ...] = ()
-    protected: int = 0
-    limits: dict[str, int] = {}
-    streams: str = "pipes"
-    ipv6: bool = False
-    exact_count: bool = False
-    layers_off: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def to_fields(self) -> dict[str, object]:
-        """As plain values, for a record."""
-        fields: dict[str, object] = msgspec.to_builtins(self)
-        return fields
 
 
 class Sandbox:
@@ -154,19 +71,19 @@ class Sandbox:
         self._lifeline: Lifeline | None = None
         self._builder: RoomBuilder | None = None
         self._room: BuiltRoom | None = None
-        self._limits = ""
         self._bwrap_pid = -1
         self._stage_fd = -1
         self._complaints = -1
         self._master = -1
-        self._console: Console | None = None
-        self._input: InputPump | None = None
-        self._outputs: list[OutputPump] = []
+        self._stdio: Stdio | None = None
         self._outcome: WorkerExit | None = None
         self._stage_gone = False
         self._on_exit: Callable[[WorkerExit], None] | None = None
-        self._interrupts: list[float] = []
-        self._old_handlers: dict[int, object] = {}
+        special: dict[int, Callable[[], None]] = {
+            signal.SIGWINCH: self._resized,
+            signal.SIGCONT: self._continued,
+        }
+        self._signals = SignalRelay(reactor, self.send_signal, self._insisted, special)
 
     # --- building --------------------------------------------------------------------------
 
@@ -214,21 +131,16 @@ class Sandbox:
         self._mark("meanwhile done")
         stage = self._await_ready()
         self._mark("stage ready")
-        verify_stage(
-            stage,
-            outside=probe_own_namespaces(),
-            has_room=self.plan.has_room,
-            has_filter=self.plan.has_filter,
-        )
+        outside = probe_own_namespaces()
+        verify_stage(stage, outside=outside, has_room=self.plan.has_room, has_filter=self.plan.has_filter)
         self._verify_view()
-        self._limits = self._planned_limits()
         self._mark("stage verified")
         if self._builder is not None:
             self._room = self._builder.finish(START_TIMEOUT_S)
             self._builder = None
             self._verify_room(stage)
         self._mark("room built")
-        self._fill_facts(stage)
+        self.facts = describe_enforcement(self.plan, stage, outside, self._room)
         return self._room.sockets if self._room is not None else None
 
     def _mark(self, step: str) -> None:
@@ -240,7 +152,7 @@ class Sandbox:
         self._lifeline = Lifeline(ours)
         info_in, info_out = os.pipe2(os.O_CLOEXEC)
         self._complaints, complaints_out = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        data = bubblewrap.open_data(self.plan, stage_program(self.plan.interpreter))
+        data = bubblewrap.open_data(self.plan, bubblewrap.stage_program(self.plan.interpreter))
         descriptors = data | {
             bubblewrap.INFO_FD_NAME: info_out,
             bubblewrap.LIFELINE_FD_NAME: theirs.fileno(),
@@ -342,47 +254,6 @@ class Sandbox:
         if os.fstat(self._room.sockets.netns_fd).st_ino != stage.namespaces["net"]:
             raise ContainmentError("room-failed", "the room was built in another network namespace")
 
-    def _planned_limits(self) -> str:
-        """The limits as the stage sets them on itself: never above what we have ourselves.
-
-        Not set from here: prlimit on another uid needs a capability that root lacks in
-        some containers. Not set before bwrap: the count of processes would include all
-        of the user's others until the sandbox's own user namespace exists.
-        """
-        import resource
-
-        found = []
-        for name, soft, hard in self.plan.limits:
-            kind = getattr(resource, name)
-            our_soft, our_hard = resource.getrlimit(kind)
-            most = hard if our_hard == resource.RLIM_INFINITY else min(hard, our_hard)
-            wanted = our_soft if soft is None else soft
-            least = most if wanted == resource.RLIM_INFINITY else min(wanted, most)
-            self.facts.limits[name.removeprefix("RLIMIT_").lower()] = most
-            found.append(f"{kind} {least} {most}")
-        return ";".join(found)
-
-    def _fill_facts(self, stage: StageFacts) -> None:
-        plan, facts = self.plan, self.facts
-        outside = probe_own_namespaces()
-        facts.network = "room" if self._room is not None else "host"
-        facts.namespaces = tuple(name for name, inode in stage.namespaces.items() if inode != outside[name])
-        facts.capabilities = "none"
-        facts.no_new_privileges = True
-        facts.system_call_filter = "room" if plan.has_filter else "none"
-        facts.worker_uid = plan.worker_uid
-        facts.started_as_root = plan.started_as_root
-        facts.view = tuple(mount.target for mount in plan.mounts if mount.identity is not None)
-        facts.writable = tuple(map(str, plan.writable))
-        facts.hidden = tuple(map(str, plan.hidden))
-        facts.protected = len(plan.protected)
-        facts.streams = "terminal" if plan.terminal else "pipes"
-        facts.layers_off = tuple(sorted(plan.layers_off))
-        facts.notes = plan.notes
-        if self._room is not None:
-            facts.ipv6 = self._room.has_ipv6
-            facts.exact_count = self._room.has_exact_count
-
     # --- running ---------------------------------------------------------------------------
 
     def go(self, on_exit: Callable[[WorkerExit], None]) -> None:
@@ -393,55 +264,38 @@ class Sandbox:
         """
         self._on_exit = on_exit
         lifeline = self._alive()
-        streams, theirs = self._open_streams()
+        stdio = self._open_stdio()
         order = compose_order(
             self.plan.cwd,
             self.plan.program,
-            streams,
-            self._limits,
+            stdio.places,
+            ";".join(f"{kind} {soft} {hard}" for _name, kind, soft, hard in probe_limits(self.plan)),
             self.plan.argv,
             self.plan.environment,
         )
         try:
             if self.plan.started_as_root:
-                for fd in theirs:  # else the worker could not open /dev/stdin and its like, which are these
+                for fd in stdio.theirs:  # else the worker could not open /dev/stdin, which is one of these
                     os.fchown(fd, self.plan.worker_uid, self.plan.worker_gid)
-            lifeline.send_order(order, theirs)
+            lifeline.send_order(order, stdio.theirs)
         except OSError as error:
             raise ContainmentError("stage-failed", f"the stage is gone: {error}") from error
         finally:
-            for fd in theirs:
+            for fd in stdio.theirs:
                 os.close(fd)
         self._reactor.watch(lifeline.fileno(), READ, self._hear_stage)
-        self._forward_signals()
+        self._signals.start()
         self._mark("order sent")
 
-    def _open_streams(self) -> tuple[str, list[int]]:
-        """Start the pumps; gives the streams' places in the order, and the worker's ends."""
-        if not self.plan.terminal:
-            in_read, in_write = os.pipe2(os.O_CLOEXEC)
-            os.set_blocking(in_write, False)
-            out_write, err_write = self._open_output(1), self._open_output(2)
-            self._input = InputPump(self._reactor, 0, in_write)
-            return "012", [in_read, out_write, err_write]
-        from stockade.sandbox.console import Console
-
-        os.set_blocking(self._master, False)
-        self._console = Console(0, self._master, self._insisted)
-        self._console.make_raw()
-        self._outputs.append(
-            OutputPump(self._reactor, self._master, 1, self._output_done, self._console.filter.feed)
-        )
-        self._input = InputPump(self._reactor, 0, os.dup(self._master), seen=self._console.note_keys)
-        if self.plan.stderr_in_terminal:
-            return "ttt", []
-        return "tt0", [self._open_output(2)]
-
-    def _open_output(self, sink: int) -> int:
-        ours, theirs = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(ours, False)
-        self._outputs.append(OutputPump(self._reactor, ours, sink, self._output_done))
-        return theirs
+    def _open_stdio(self) -> Stdio:
+        self._stdio = Stdio(self._reactor, self._settle)
+        if self.plan.terminal:
+            master, self._master = self._master, -1
+            with_stderr = self.plan.stderr_in_terminal
+            self._stdio.open_terminal(master, self._insisted, with_stderr=with_stderr)
+        else:
+            self._stdio.open_pipes()
+        return self._stdio
 
     def _hear_stage(self, _events: int) -> None:
         lifeline = self._alive()
@@ -468,48 +322,23 @@ class Sandbox:
             case ["stopped", _number]:
                 self._stop_ourselves()
 
-    def _output_done(self) -> None:
-        self._settle()
-
     def _settle(self) -> None:
         """The end has come when the stage is gone and everything that was written is out."""
-        if not self._stage_gone or not all(pump.is_done for pump in self._outputs):
+        if not self._stage_gone or self._stdio is None or not self._stdio.is_drained:
             return
         on_exit, self._on_exit = self._on_exit, None
         if on_exit is None:
             return
-        self._end_streams()
+        self._end_outside()
         self._reap_bwrap(START_TIMEOUT_S)
         on_exit(self._outcome or WorkerExit())
 
     # --- signals ---------------------------------------------------------------------------
 
-    def _forward_signals(self) -> None:
-        if not bubblewrap.is_main_thread():
-            return  # only the main thread may set handlers; the embedding program forwards
-        for signum in FORWARDED:
-            self._handle(signum, lambda signum=signum: self.send_signal(signum))  # type: ignore[misc]
-        self._handle(signal.SIGWINCH, self._resized)
-        self._handle(signal.SIGTSTP, lambda: self.send_signal(signal.SIGTSTP))
-        self._handle(signal.SIGCONT, self._continued)
-
-    def _handle(self, signum: int, action: Callable[[], None]) -> None:
-        if signal.getsignal(signum) is signal.SIG_IGN:
-            return  # nohup and the like: as it would be for a plain command
-        self._old_handlers[signum] = signal.getsignal(signum)
-        self._reactor.on_signal(signum, action)
-
     def send_signal(self, signum: int) -> None:
         """Pass a signal to the command's process group."""
-        if signum == signal.SIGINT and self._is_insisting():
-            self._insisted()
-        elif self._lifeline is not None:
+        if self._lifeline is not None:
             self._lifeline.send_signal(signum)
-
-    def _is_insisting(self) -> bool:
-        now = time.monotonic()
-        self._interrupts = [at for at in self._interrupts if now - at < INTERRUPTS_WITHIN_S] + [now]
-        return len(self._interrupts) >= INTERRUPTS_THAT_KILL
 
     def _insisted(self) -> None:
         """Ctrl-C again and again: the person wants it to end."""
@@ -518,25 +347,18 @@ class Sandbox:
         self._kill_stage()
 
     def _resized(self) -> None:
-        if self._console is not None:
-            self._console.copy_size()
-        else:
+        if self._stdio is None or not self._stdio.copy_size():
             self.send_signal(signal.SIGWINCH)
 
     def _stop_ourselves(self) -> None:
         """The command was stopped (Ctrl-Z): give the terminal back and stop, as it would have."""
-        if self._console is not None:
-            self._console.restore()
-        if self._input is not None:
-            self._input.pause()
+        if self._stdio is not None:
+            self._stdio.step_back()
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def _continued(self) -> None:
-        if self._console is not None:
-            self._console.make_raw()
-            self._console.copy_size()
-        if self._input is not None:
-            self._input.resume()
+        if self._stdio is not None:
+            self._stdio.step_forward()
         self.send_signal(signal.SIGCONT)
 
     # --- ending ----------------------------------------------------------------------------
@@ -574,9 +396,7 @@ class Sandbox:
             self._lifeline.close()  # the stage ends on this, and with it the PID namespace
             self._lifeline = None
         self._kill_stage()
-        for pump in self._outputs:
-            pump.finish()
-        self._end_streams()
+        self._end_outside()
         self._reap_bwrap(START_TIMEOUT_S)
 
     def close(self) -> None:
@@ -596,18 +416,14 @@ class Sandbox:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._stage_fd, signal.SIGKILL)
 
-    def _end_streams(self) -> None:
-        if self._input is not None:
-            self._input.hand_back()
-        if self._console is not None:
-            self._console.close()
-            self._console = None
-        elif self._master >= 0 and not self._outputs:
+    def _end_outside(self) -> None:
+        """Give the caller's streams, terminal and signals back."""
+        if self._stdio is not None:
+            self._stdio.close()
+        if self._master >= 0:
             os.close(self._master)
-        self._master = -1
-        for signum, handler in self._old_handlers.items():
-            signal.signal(signum, handler)  # type: ignore[arg-type]
-        self._old_handlers.clear()
+            self._master = -1
+        self._signals.stop()
 
     def _reap_bwrap(self, timeout_s: float) -> None:
         """Wait for bwrap, which ends right after its child; kill it if it does not."""

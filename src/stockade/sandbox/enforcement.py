@@ -1,0 +1,112 @@
+"""What is really enforced, and how a command ended: the values that a run puts on record."""
+
+from __future__ import annotations
+
+import resource
+import signal
+
+import msgspec
+from msgspec import Struct
+
+from stockade.sandbox.lifeline import StageFacts
+from stockade.sandbox.plan import SandboxPlan
+from stockade.sandbox.room import BuiltRoom
+
+
+class WorkerExit(Struct, frozen=True):
+    """How the command ended: one of the three is set, or none if the sandbox died under it.
+
+    Attributes:
+        code: It ended by itself with this code.
+        signal: It died of this signal.
+        exec_errno: It could not be started; `step` says at what (``exec``, ``chdir``).
+    """
+
+    code: int | None = None
+    signal: int | None = None
+    exec_errno: int | None = None
+    step: str = ""
+
+    @property
+    def shell_code(self) -> int:
+        """The exit code by the shell's convention: n, 128 + signal, 127 not found, 126 not executable."""
+        if self.code is not None:
+            return self.code
+        if self.signal is not None:
+            return 128 + self.signal
+        if self.exec_errno is not None:
+            return 127 if self.exec_errno in (2, 20) else 126  # ENOENT, ENOTDIR
+        return 128 + signal.SIGKILL
+
+
+class EnforcementFacts(Struct, kw_only=True):
+    """What is really enforced, for the run's first record. Filled by `Sandbox.build`."""
+
+    network: str = "none"
+    namespaces: tuple[str, ...] = ()
+    user_namespaces_inside: str = "none"
+    capabilities: str = "unknown"
+    no_new_privileges: bool = False
+    system_call_filter: str = "none"
+    worker_uid: int = -1
+    started_as_root: bool = False
+    commands: str = "not enforced"
+    view: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    protected: int = 0
+    limits: dict[str, int] = {}
+    streams: str = "pipes"
+    ipv6: bool = False
+    exact_count: bool = False
+    layers_off: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_fields(self) -> dict[str, object]:
+        """As plain values, for a record."""
+        fields: dict[str, object] = msgspec.to_builtins(self)
+        return fields
+
+
+def describe_enforcement(
+    plan: SandboxPlan, stage: StageFacts, outside: dict[str, int], room: BuiltRoom | None
+) -> EnforcementFacts:
+    """The facts of a sandbox whose stage was verified (`lifeline.verify_stage`)."""
+    return EnforcementFacts(
+        network="room" if room is not None else "host",
+        namespaces=tuple(name for name, inode in stage.namespaces.items() if inode != outside[name]),
+        capabilities="none",
+        no_new_privileges=True,
+        system_call_filter="room" if plan.has_filter else "none",
+        worker_uid=plan.worker_uid,
+        started_as_root=plan.started_as_root,
+        view=tuple(mount.target for mount in plan.mounts if mount.identity is not None),
+        writable=tuple(map(str, plan.writable)),
+        hidden=tuple(map(str, plan.hidden)),
+        protected=len(plan.protected),
+        limits={name.lower(): hard for name, _kind, _soft, hard in probe_limits(plan)},
+        streams="terminal" if plan.terminal else "pipes",
+        ipv6=room is not None and room.has_ipv6,
+        exact_count=room is not None and room.has_exact_count,
+        layers_off=tuple(sorted(plan.layers_off)),
+        notes=plan.notes,
+    )
+
+
+def probe_limits(plan: SandboxPlan) -> list[tuple[str, int, int, int]]:
+    """The plan's limits as (name, number, soft, hard), never above what we have ourselves.
+
+    The stage sets them on itself. Not set from outside: prlimit on another uid needs a
+    capability that root lacks in some containers. Not set before bwrap: the count of
+    processes would include all of the user's others until the sandbox's own user
+    namespace exists.
+    """
+    found = []
+    for name, soft, hard in plan.limits:
+        kind = getattr(resource, name)
+        our_soft, our_hard = resource.getrlimit(kind)
+        most = hard if our_hard == resource.RLIM_INFINITY else min(hard, our_hard)
+        wanted = our_soft if soft is None else soft
+        least = most if wanted == resource.RLIM_INFINITY else min(wanted, most)
+        found.append((name.removeprefix("RLIMIT_"), kind, least, most))
+    return found
