@@ -352,6 +352,46 @@ except ContainmentError as error:
         assert done.stdout == outcome, done.stderr
 
 
+def test_r134_a_pinned_folder_that_is_swapped_for_a_link_is_noticed(contained: Contained) -> None:
+    # Another run in the same workspace puts a link to a private folder where a folder above `.git` was.
+    private = contained.work.parent / "private"
+    (private / "lib" / ".git").mkdir(parents=True)
+    nested = contained.work / "vendor" / "lib"
+    nested.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(nested)], check=True)
+    program = f"""
+import os
+from pathlib import Path
+from stockade.errors import StockadeError
+from stockade.reactor import Reactor
+from stockade.sandbox.plan import SandboxRequest, plan_sandbox
+from stockade.sandbox.probe import probe_host
+from stockade.sandbox.supervise import Sandbox
+work = Path.cwd()
+request = SandboxRequest(argv=("true",), workspace=work, write=(work,))
+plan = plan_sandbox(request, probe_host(request))
+os.rename("vendor", "aside"); os.symlink("{private}", "vendor")
+try:
+    Sandbox(plan, Reactor()).build(); print("built")
+except StockadeError as error:
+    print("refused")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=contained.work, capture_output=True, text=True, timeout=15
+    )
+    assert done.stdout == "refused\n", done.stderr
+
+
+def test_f6_a_socket_beside_the_program_is_refused_too(contained: Contained) -> None:
+    folder = contained.work.parent / "tools" / "app"
+    folder.mkdir(parents=True)
+    (folder / "run").write_text("#!/bin/sh\necho ran\n")
+    (folder / "run").chmod(0o755)
+    assert contained(str(folder / "run")).out == "ran\n"
+    os.mkfifo(folder / "door")
+    assert contained(str(folder / "run")).code == 103
+
+
 def test_f14_a_planted_module_is_not_imported_by_the_stage_or_by_us(contained: Contained) -> None:
     # The stage runs with -I; a module of that name in the workspace, HOME or PYTHONPATH would run in PID 1.
     for name in ("select", "posix", "_socket", "sitecustomize", "usercustomize", "encodings"):

@@ -64,7 +64,10 @@ def _clone_trees(mounts: list[Mount], uid: int, gid: int) -> dict[str, tuple[int
         assert mount.owner is not None
         if mount.owner not in maps:
             maps[mount.owner] = open_id_map(mount.owner, (uid, gid))
-        tree = kernel.open_tree(mount.source)
+        # Without following links: between plan and start another run may have planted one here.
+        source = kernel.open_without_links(mount.source, os.O_PATH)
+        tree = kernel.open_tree_at(source)
+        os.close(source)
         try:
             kernel.set_mount_attributes(tree, kernel.MOUNT_ATTR_IDMAP, maps[mount.owner])
         except OSError as error:

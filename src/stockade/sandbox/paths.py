@@ -238,12 +238,14 @@ def missing_hooks(root: str, found: Survey) -> list[PathFact]:
     return missing
 
 
-def make_folder(path: str) -> None:
-    """Make a folder that belongs to whom the folder around it belongs."""
-    status = os.stat(os.path.dirname(path))
+def make_folder(path: str) -> tuple[int, int]:
+    """Make a folder that belongs to whom the folder around it belongs; gives its identity."""
+    around = os.stat(os.path.dirname(path))
     os.mkdir(path, 0o755)
     if os.geteuid() == 0:
-        os.chown(path, status.st_uid, status.st_gid, follow_symlinks=False)
+        os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
+    status = os.lstat(path)
+    return (status.st_dev, status.st_ino)
 
 
 def planted_in(root: str, known: frozenset[str]) -> list[str]:

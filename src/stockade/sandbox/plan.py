@@ -74,7 +74,8 @@ class HostFacts(Struct, frozen=True, kw_only=True):
         caches: Cache folders that are shown.
         workspace, read, write, hide: The judged paths of the request.
         invisible: Those of the request's own files that exist: (path, is a folder).
-        protected: Existing paths inside writable folders that stay read-only.
+        protected: Paths inside writable folders that stay read-only.
+        pinned: The folders above those, up to the writable folder.
         libraries: Folders and files outside /usr that the command needs: (fact, why).
         links: Links (path, target) outside the view that lead to those.
         program: The file to execute; empty lets the search path decide inside.
@@ -100,6 +101,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     hide: tuple[PathFact, ...] = ()
     invisible: tuple[tuple[str, bool], ...] = ()
     protected: tuple[PathFact, ...] = ()
+    pinned: tuple[PathFact, ...] = ()
     libraries: tuple[tuple[PathFact, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     program: str = ""
@@ -320,6 +322,7 @@ def _protecting_mounts(host: HostFacts, writable: Sequence[str]) -> list[Mount]:
     Without the latter the worker would rename ``.git`` away and put one with other hooks
     in its place; a mount point cannot be renamed.
     """
+    identities = {fact.path: fact.identity for fact in host.pinned}
     pinned: dict[str, Mount] = {}
     covers: list[Mount] = []
     for fact in host.protected:
@@ -329,7 +332,13 @@ def _protecting_mounts(host: HostFacts, writable: Sequence[str]) -> list[Mount]:
         # The owner is the root's: a bind over a bind shows the same files under the same names.
         owner = next((f.owner for f in host.write if f.path == root), None) if host.started_as_root else None
         for folder in chain_below(root, fact.path):
-            pinned.setdefault(folder, bind(folder, MountKind.WRITABLE, "cannot be renamed", owner=owner))
+            pinned[folder] = bind(
+                folder,
+                MountKind.WRITABLE,
+                "cannot be renamed",
+                owner=owner,
+                identity=identities.get(folder),
+            )
         covers.append(
             bind(
                 fact.path,

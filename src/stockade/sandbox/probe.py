@@ -25,7 +25,7 @@ from stockade.sandbox.paths import (
 from stockade.sandbox.plan import HostFacts, SandboxRequest
 from stockade.sandbox.program import resolve_program
 from stockade.sandbox.room import RoomTools
-from stockade.sandbox.view import CACHES_SHOWN, ETC_SHOWN, ETC_SHOWN_PREFIXES, is_below
+from stockade.sandbox.view import CACHES_SHOWN, ETC_SHOWN, ETC_SHOWN_PREFIXES, chain_below, is_below
 
 # One below `nobody`, which owns other things (NFS, daemons). No distribution hands it out: Debian's
 # static ids end at 65534, its dynamic ones at 59999, systemd's dynamic users at 65519, and
@@ -87,7 +87,9 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         caller_path=request.caller_environment.get("PATH", ""),
     )
     interpreter, interpreter_libraries = probe_interpreter()
-    protected, notes = _search(shown, write, tuple(fact.path for fact in hide))
+    libraries = (*program.libraries, *interpreter_libraries)
+    surveys = _search((*shown, *(fact for fact, _why in libraries)), tuple(fact.path for fact in hide))
+    protected = _protected(write, surveys, tuple(fact.path for fact in hide))
     return HostFacts(
         uid=uid,
         gid=gid,
@@ -106,14 +108,15 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         hide=hide,
         invisible=tuple(_probe_invisible(request, workspace)),
         protected=protected,
-        libraries=(*program.libraries, *interpreter_libraries),
+        pinned=_pinned(write, protected),
+        libraries=libraries,
         links=program.links,
         program=program.path,
         workspace_link=_logical_path(request, workspace),
         stdin_is_terminal=_is_terminal(0),
         stdout_is_terminal=_is_terminal(1),
         stderr_is_terminal=_is_terminal(2),
-        notes=(*notes, *_notes_on(workspace)),
+        notes=tuple(_notes_on(workspace)),
     )
 
 
@@ -179,9 +182,18 @@ def probe_etc() -> tuple[tuple[str, bool], ...]:
         path = f"/etc/{name}"
         if os.path.isdir(path):
             found.append((name, True))
-        elif os.path.isfile(path) and os.access(path, os.R_OK):
+        elif _is_public(path):
             found.append((name, False))
     return tuple(found)
+
+
+def _is_public(path: str) -> bool:
+    """A regular file that everybody may read: started by root, we could copy others too."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and bool(status.st_mode & stat.S_IROTH)
 
 
 def probe_interpreter() -> tuple[str, list[tuple[PathFact, str]]]:
@@ -220,25 +232,42 @@ def _probe_invisible(request: SandboxRequest, workspace: PathFact) -> list[tuple
     return found
 
 
-def _search(
-    shown: tuple[PathFact, ...], write: tuple[PathFact, ...], hidden: tuple[str, ...]
-) -> tuple[tuple[PathFact, ...], tuple[str, ...]]:
-    """Search what will be bound for doors to the host, and writable folders for what to protect."""
+def _search(shown: tuple[PathFact, ...], hidden: tuple[str, ...]) -> dict[str, Survey]:
+    """Search what will be bound for doors to the host; the outermost folders cover the inner ones."""
     surveys: dict[str, Survey] = {}
     for fact in sorted(shown, key=lambda fact: len(fact.path)):
         if fact.is_folder and not any(is_below(fact.path, root) for root in surveys):
             surveys[fact.path] = survey(fact.path)
             refuse_doors(fact.path, surveys[fact.path], hidden)
+    return surveys
+
+
+def _protected(
+    write: tuple[PathFact, ...], surveys: dict[str, Survey], hidden: tuple[str, ...]
+) -> tuple[PathFact, ...]:
+    """What in writable folders must stay as it is."""
     protected: dict[str, PathFact] = {}
     for root in write:
-        found = next((s for path, s in surveys.items() if is_below(root.path, path)), None)
+        found = next((known for path, known in surveys.items() if is_below(root.path, path)), None)
         if found is None or not root.is_folder:
             continue
         for path in protected_in(root.path, found):
             if is_below(path, root.path) and not any(is_below(path, hide) for hide in hidden):
                 protected[path] = _plain_fact(path)
         protected |= {fact.path: fact for fact in missing_hooks(root.path, found)}
-    return tuple(protected.values()), ()
+    return tuple(protected.values())
+
+
+def _pinned(write: tuple[PathFact, ...], protected: tuple[PathFact, ...]) -> tuple[PathFact, ...]:
+    """The folders between a writable folder and what is protected in it."""
+    paths = {
+        folder
+        for fact in protected
+        for root in write
+        if is_below(fact.path, root.path)
+        for folder in chain_below(root.path, fact.path)
+    }
+    return tuple(_plain_fact(path) for path in sorted(paths))
 
 
 def _plain_fact(path: str) -> PathFact:

@@ -48,6 +48,7 @@ from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets
 from stockade.sandbox.signals import SignalRelay
 from stockade.sandbox.stdio import Stdio
+from stockade.sandbox.view import MountKind, is_below
 
 __all__ = ["EnforcementFacts", "RoomCounters", "RoomSockets", "Sandbox", "WorkerExit"]
 
@@ -78,6 +79,7 @@ class Sandbox:
         self._stdio: Stdio | None = None
         self._outcome: WorkerExit | None = None
         self._stage_gone = False
+        self._made: dict[str, tuple[int, int]] = {}
         self._on_exit: Callable[[WorkerExit], None] | None = None
         special: dict[int, Callable[[], None]] = {
             signal.SIGWINCH: self._resized,
@@ -109,7 +111,7 @@ class Sandbox:
             self.close()
             raise HostError(
                 "sandbox-failed",
-                f"the sandbox could not be built: errno {error.errno}, {error}",
+                f"no sandbox, last step {self._last_step()}: errno {error.errno}, {error}",
                 "`stockade doctor` says what this host can enforce",
             ) from error
         except StockadeError:
@@ -118,8 +120,7 @@ class Sandbox:
             raise
 
     def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
-        for path in self.plan.to_make:
-            make_folder(path)
+        self._made = {path: make_folder(path) for path in self.plan.to_make}
         info = self._start_bwrap()
         self._mark("bwrap started")
         if self.plan.has_room:
@@ -142,6 +143,9 @@ class Sandbox:
         self._mark("room built")
         self.facts = describe_enforcement(self.plan, stage, outside, self._room)
         return self._room.sockets if self._room is not None else None
+
+    def _last_step(self) -> str:
+        return next(reversed(self.step_times_ms), "none")
 
     def _mark(self, step: str) -> None:
         self.step_times_ms[step] = (time.monotonic() - self._began) * 1000
@@ -232,8 +236,9 @@ class Sandbox:
 
     def _verify_view(self) -> None:
         """Each bind shows what was judged, and not what was put in its place since."""
-        for mount in self.plan.mounts:
-            if mount.identity is None:
+        for index, mount in enumerate(self.plan.mounts):
+            identity = mount.identity or self._made.get(mount.target)
+            if identity is None or self._is_covered(mount.target, index):
                 continue
             try:
                 status = os.lstat(f"/proc/{self._stage_pid}/root{mount.target}")
@@ -241,13 +246,16 @@ class Sandbox:
                 raise ContainmentError(
                     "view-failed", f"{mount.target} is not in the view: {error}"
                 ) from error
-            if (status.st_dev, status.st_ino) != mount.identity and not self._is_covered(mount.target):
+            if (status.st_dev, status.st_ino) != identity:
                 raise ContainmentError(
                     "view-changed", f"{mount.target} was replaced while the sandbox was being built"
                 )
 
-    def _is_covered(self, target: str) -> bool:
-        return any(mount.target == target and mount.identity is None for mount in self.plan.mounts)
+    def _is_covered(self, target: str, index: int) -> bool:
+        """Something of ours was put over it later, on purpose (``files.hide``, the ledger)."""
+        covers = (MountKind.TMPFS, MountKind.COVER)
+        later = self.plan.mounts[index + 1 :]
+        return any(mount.kind in covers and is_below(target, mount.target) for mount in later)
 
     def _verify_room(self, stage: StageFacts) -> None:
         assert self._room is not None
