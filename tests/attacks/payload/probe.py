@@ -207,7 +207,8 @@ def self_connect(step):
 
 def own_listener(step):
     """Listen on an address of one's own choice and dial it."""
-    with socket.socket() as listener:
+    family = socket.AF_INET6 if ":" in step["host"] else socket.AF_INET
+    with socket.socket(family) as listener:
         listener.bind((step["host"], step["port"]))
         listener.listen()
         with socket.create_connection((step["host"], step["port"]), TIMEOUT_S) as stream:
