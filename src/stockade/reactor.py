@@ -23,6 +23,9 @@ READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
 GONE = select.EPOLLHUP | select.EPOLLERR
 
+# Deadlines are mostly cancelled long before they are due; what is left of them is swept out from here on.
+SWEEP_TIMERS = 1024
+
 Callback = Callable[[], None]
 FdCallback = Callable[[int], None]
 
@@ -47,6 +50,7 @@ class Reactor:
         self._epoll = select.epoll()
         self._watched: dict[int, FdCallback] = {}
         self._timers: list[tuple[float, int, Timer]] = []
+        self._sweep_at = SWEEP_TIMERS
         self._order = count()
         self._soon: deque[Callback] = deque()
         self._stopped = False
@@ -83,8 +87,16 @@ class Reactor:
 
     def call_at(self, due: float, callback: Callback) -> Timer:
         timer = Timer(due, callback)
+        if len(self._timers) >= self._sweep_at:
+            self._sweep()
         heapq.heappush(self._timers, (due, next(self._order), timer))
         return timer
+
+    def _sweep(self) -> None:
+        """Forget cancelled timers, so that a busy loop does not keep minutes of them."""
+        self._timers = [entry for entry in self._timers if entry[2].callback is not None]
+        heapq.heapify(self._timers)
+        self._sweep_at = max(SWEEP_TIMERS, 2 * len(self._timers))
 
     def call_threadsafe(self, callback: Callback) -> None:
         """Call in the loop's thread; this may be used by any thread and by signal handlers."""

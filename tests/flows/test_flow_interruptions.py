@@ -205,3 +205,25 @@ def test_a_late_timer_of_an_earlier_deadline_changes_nothing(transparent: Open) 
     flow = transparent().client(get()).upstream(OK)
     flow.happens(ev.TimedOut())
     assert not flow.is_closed
+
+
+# --- bytes -----------------------------------------------------------------------------
+
+
+def test_what_went_over_before_a_reset_is_on_record(transparent: Open) -> None:
+    """Else whoever resets after a chunked upload has, by the record, sent nothing."""
+    chunks = (b"400\r\n" + bytes(1024) + b"\r\n") * 20
+    flow = transparent().client(get("/up", "app.test", "Transfer-Encoding: chunked", method="POST") + chunks)
+    flow.happens(ev.ClientEnded(reset=True))
+    [outcome] = flow.outcomes
+    assert (outcome.outcome, outcome.sent_bytes) == ("reset", len(flow.to_upstream))
+    assert outcome.sent_bytes > 20_000
+
+
+def test_what_went_over_before_a_cut_is_on_record(transparent: Open, room: Room) -> None:
+    answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"4\r\npart\r\n" * 9
+    flow = transparent().client(get()).upstream(answer)
+    replace_policy(flow, room, WITHOUT_APP)
+    [outcome] = flow.outcomes
+    assert (outcome.outcome, outcome.sent_bytes) == ("cut", len(flow.to_upstream))
+    assert outcome.received_bytes == len(answer)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -224,9 +225,7 @@ def test_what_a_worker_sent_before_it_ended_still_arrives_and_has_an_outcome(
 ) -> None:
     """Fire and forget: on a plain network the kernel would deliver it as well."""
     head = "POST /upload HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 500000\\r\\n\\r\\n"
-    script = (
-        f"import socket\ns = socket.create_connection(('allowed.test', 8080)); s.sendall(b'{head}' + bytes(500_000))\n"
-    )
+    script = f"import socket\ns = socket.create_connection(('allowed.test', 8080)); s.sendall(b'{head}' + bytes(500_000))\n"
     run = stockade([sys.executable, "-c", script], ALLOWED.replace("9000", "8080"))
     assert [a["bytes"] for a in world.arrivals() if a["port"] == 8080] == [500_058]  # 58 of them are the head
     (attempt,) = run.attempts(verdict="allow")
@@ -247,3 +246,37 @@ def test_each_permitted_attempt_has_one_outcome_even_when_it_is_open_at_the_end(
     seqs = sorted(a["seq"] for a in run.attempts(verdict="allow"))
     outcomes = [r["of"] for r in run.records if r["kind"] == "outcome" and r["outcome"] != "answered-locally"]
     assert sorted(outcomes) == seqs
+
+
+def test_a_record_that_is_lost_at_the_very_end_is_no_complete_record(stockade: Any, world: World) -> None:
+    """The ledger goes while the worker runs, and nothing is to be written any more but the last record."""
+    talk = Talk(stockade, ALLOWED)
+    wait_for_record(talk, "run.opened")
+    shutil.rmtree(stockade.ledger)
+    _out, err = talk.worker.communicate(b"", timeout=15)
+    assert talk.worker.returncode == 104
+    assert b"ledger" in err
+
+
+def test_connections_to_port_53_that_ask_nothing_are_limited_and_on_record(
+    stockade: Any, world: World
+) -> None:
+    script = (
+        "import socket, time\n"
+        "lines = [socket.create_connection(('9.9.9.9', 53)) for _ in range(30)]\n"
+        "lines[0].sendall(b'\\0')\ntime.sleep(0.2)\n"
+    )
+    run = stockade([sys.executable, "-c", script], ALLOWED + "limits: {connections: 8}\n")
+    on_record = run.attempts(address="9.9.9.9", port=53)
+    assert len(on_record) == 30
+    assert sorted({a["reason"] for a in on_record}) == ["literal-address", "too-many-connections"]
+    assert len([a for a in on_record if a["reason"] == "too-many-connections"]) == 22
+    assert run.report["complete"] is True
+
+
+def test_a_working_folder_that_is_gone_is_said_to_be_gone(tmp_path: Path) -> None:
+    run = f"{COMMAND} run --ledger {tmp_path}/ledger -- true"
+    command = f"mkdir gone && cd gone && rmdir ../gone && exec {run}"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=15)
+    assert done.returncode == 102
+    assert "workspace-gone" in done.stderr

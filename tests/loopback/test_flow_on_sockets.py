@@ -10,7 +10,9 @@ import hashlib
 import http.client
 import http.server
 import socket
+import struct
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -132,10 +134,11 @@ class Bench:
 
     # --- the room, as the driver sees it -------------------------------------------------
 
-    def record(self, _attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> None:
+    def record(self, _attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> int:
         self.decisions.append(decision)
         number = len(self.decisions)
         self.reactor.call_soon(lambda: recorded(number))
+        return number
 
     def record_outcome(self, outcome: RecordOutcome) -> None:
         self.outcomes.append(outcome)
@@ -241,3 +244,32 @@ def test_a_truncated_answer_is_a_reset_for_the_client(bench: Bench) -> None:
             read_all(client)
     assert bench.ended.acquire(timeout=5)
     assert [outcome.outcome for outcome in bench.outcomes] == ["truncated"]
+
+
+def test_a_client_that_does_not_read_its_refusals_is_given_up(bench: Bench) -> None:
+    """Else it makes the gateway keep as many refusals as it cares to ask for."""
+    ahead = get("/", "evil.test") * 200_000
+    with socket.create_connection(("127.0.0.1", bench.proxy)) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(10)
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            client.sendall(ahead)
+    assert bench.ended.acquire(timeout=5)
+    assert len(bench.decisions) < 20_000
+
+
+def test_a_permitted_attempt_that_ends_before_its_record_is_durable_has_an_outcome(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never_durable(_attempt: Attempt, decision: Decision, _recorded: Callable[[int], None]) -> int:
+        bench.decisions.append(decision)
+        return len(bench.decisions)
+
+    monkeypatch.setattr(bench, "record", never_durable)
+    with socket.create_connection(("127.0.0.1", bench.direct)) as client:
+        client.sendall(get("/", bench.authority))
+        while not bench.decisions:
+            time.sleep(0.01)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert bench.ended.acquire(timeout=5)
+    assert [(outcome.of, outcome.outcome) for outcome in bench.outcomes] == [(1, "reset")]

@@ -127,3 +127,12 @@ def test_an_exception_of_a_callback_is_not_swallowed(reactor: Reactor) -> None:
     reactor.call_soon(lambda: 1 / 0)  # type: ignore[arg-type]
     with pytest.raises(ZeroDivisionError):
         reactor.run()
+
+
+def test_cancelled_timers_do_not_pile_up(reactor: Reactor) -> None:
+    """A kept connection sets and clears a deadline of minutes with each request."""
+    kept = reactor.call_later(300, lambda: None)
+    for _ in range(50_000):
+        reactor.call_later(300, lambda: None).cancel()
+    assert len(reactor._timers) < 5_000
+    assert kept in [timer for _, _, timer in reactor._timers]

@@ -26,6 +26,7 @@ from stockade.net.host import Host
 from stockade.protocol import effects as fx
 from stockade.protocol import events as ev
 from stockade.reactor import GONE, READ, WRITE, Reactor, Timer
+from stockade.vocabulary import Verdict
 
 if TYPE_CHECKING:
     from stockade.protocol.flow import Flow
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 # so that our FIN, not a reset, ends the connection and the refusal is not lost on the way (RFC 9112 §9.6).
 LINGER_S = 1.0
 LINGER_BYTES = 262144
+# A client that sends requests ahead and does not read the refusals: from here on nothing more is read of
+# it, and with so many it is reset. What the destination answers is bounded already: it is not read meanwhile.
+ANSWERS_WAITING = 128
+ANSWERS_HELD = 512
 
 
 class Surroundings(Protocol):
@@ -41,7 +46,7 @@ class Surroundings(Protocol):
 
     reactor: Reactor
 
-    def record(self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> None: ...
+    def record(self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> int: ...
     def record_outcome(self, outcome: fx.RecordOutcome) -> None: ...
     def resolve(self, host: Host, done: Callable[[tuple[IPAddress, ...], str | None], None]) -> None: ...
     def hold(self, effect: fx.Hold, answered: Callable[[bool, str], None]) -> None: ...
@@ -110,7 +115,7 @@ class Connection:
         "_linger_left",
         "_reactor",
         "_room",
-        "_up",
+        "_undelivered",
         "_upstream",
         "_way_down",
         "_way_up",
@@ -132,6 +137,8 @@ class Connection:
         self._is_finished = False
         self._is_tunnel = False
         self._linger_left = -1
+        # The number of a permitted attempt's record that the flow has not been told of yet.
+        self._undelivered: int | None = None
 
     # --- from outside --------------------------------------------------------------------
 
@@ -198,7 +205,13 @@ class Connection:
             self._is_busy = False
 
     def _record(self, effect: fx.Record) -> None:
-        self._room.record(effect.attempt, effect.decision, lambda seq: self._feed(ev.Recorded(seq)))
+        seq = self._room.record(effect.attempt, effect.decision, self._recorded)
+        if effect.decision.verdict is not Verdict.DENY:
+            self._undelivered = seq
+
+    def _recorded(self, seq: int) -> None:
+        self._undelivered = None
+        self._feed(ev.Recorded(seq))
 
     def _outcome(self, effect: fx.RecordOutcome) -> None:
         """Write it down, with what the ways that are still at work have carried so far."""
@@ -224,6 +237,8 @@ class Connection:
         self._feed(ev.Dialed(address))
 
     def _to_client(self, effect: fx.ToClient) -> None:
+        if len(self._client.pending) >= ANSWERS_HELD:
+            raise ConnectionResetError
         self._client.write(effect.data)
 
     def _to_upstream(self, effect: fx.ToUpstream) -> None:
@@ -319,6 +334,7 @@ class Connection:
             reads = up.wants_read and not (self._upstream is not None and self._upstream.pending)
         else:
             reads = self._flow.reads_client and not client.ended and self._may_grow(self._upstream)
+            reads = reads and len(client.pending) < ANSWERS_WAITING
         return interest | READ if reads else interest
 
     def _upstream_interest(self) -> int:
@@ -475,7 +491,9 @@ class Connection:
                 if isinstance(effect, fx.RecordOutcome):
                     self._outcome(effect)
                 elif isinstance(effect, fx.Record):
-                    self._room.record(effect.attempt, effect.decision, _nobody_waits)
+                    seq = self._room.record(effect.attempt, effect.decision, _nobody_waits)
+                    if effect.decision.verdict is not Verdict.DENY:
+                        self._undelivered = seq
         self._finish(reset=True)
 
     def _drop(self, side: Side, *, reset: bool = False) -> None:
@@ -491,6 +509,8 @@ class Connection:
         if self._is_finished:
             return
         self._is_finished = True
+        if self._undelivered is not None:
+            self._room.record_outcome(fx.RecordOutcome(of=self._undelivered, outcome="reset"))
         self._set_deadline(None)
         self._release_ways()
         if self._dialing is not None:

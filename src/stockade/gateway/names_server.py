@@ -25,7 +25,7 @@ from stockade.net.host import Host, HostRefusal, escape_text
 from stockade.protocol import dns
 from stockade.protocol.effects import RecordOutcome
 from stockade.reactor import READ
-from stockade.vocabulary import Entry, Protocol, Reason
+from stockade.vocabulary import Entry, Protocol, Reason, Verdict
 
 if TYPE_CHECKING:
     from stockade.gateway.server import Room
@@ -56,6 +56,8 @@ class NamesServer:
 
     def __init__(self, room: Room) -> None:
         self._room = room
+        self.reactor = room.reactor
+        self._streams: set[_Stream] = set()
         self.received = 0
 
     # --- UDP -----------------------------------------------------------------------------
@@ -71,42 +73,39 @@ class NamesServer:
                 continue
             self.received += 1
             source = [(level, kind, _answer_from(kind, data)) for level, kind, data in control]
-            self._answer(message, partial(_send_from, sock, source, asker))
+            self.answer(message, partial(_send_from, sock, source, asker))
 
     # --- TCP -----------------------------------------------------------------------------
 
-    def serve_tcp(self, sock: socket.socket) -> None:
-        """Serve one connection to port 53 (RFC 7766); it closes when idle."""
-        buffer = bytearray()
-        reactor = self._room.reactor
+    @property
+    def open_streams(self) -> int:
+        """Connections to port 53: they count against the room's limit like any other."""
+        return len(self._streams)
 
-        def close() -> None:
-            timer.cancel()
-            reactor.unwatch(sock.fileno())
-            sock.close()
+    def serve_tcp(self, sock: socket.socket, server: Host) -> None:
+        """Serve one connection to port 53 of the server that was dialled."""
+        self._streams.add(_Stream(self, sock, server))
 
-        def send(answer: bytes) -> None:
-            with suppress(OSError):  # the asker has gone, or does not read; it may ask again
-                sock.send(dns.frame_message(answer))
+    def close(self) -> None:
+        """End the connections that are still there."""
+        for stream in list(self._streams):
+            stream.close()
 
-        def readable(_events: int) -> None:
-            try:
-                data = sock.recv(RECEIVE_BYTES)
-            except OSError:
-                data = b""
-            buffer.extend(data)
-            if not data or len(buffer) > TCP_BUFFER_BYTES:
-                close()
-                return
-            while (message := dns.take_message(buffer)) is not None:
-                self._answer(message, send)
-
-        timer = reactor.call_later(TCP_IDLE_S, close)
-        reactor.watch(sock.fileno(), READ, readable)
+    def stream_ended(self, stream: _Stream) -> None:
+        """Each accepted connection is on record: by its questions, or as one that asked nothing."""
+        self._streams.discard(stream)
+        if stream.has_asked:
+            return
+        attempt = Attempt(entry=Entry.TRANSPARENT, protocol=Protocol.DNS, host=stream.server, port=53)
+        decision = self._room.decide(attempt)
+        seq = self._room.journal.attempt(attempt, decision, None)
+        if decision.verdict is not Verdict.DENY:
+            self._room.record_outcome(RecordOutcome(of=seq, outcome="unused"))
 
     # --- one question ----------------------------------------------------------------------
 
-    def _answer(self, message: bytes, send: Send) -> None:
+    def answer(self, message: bytes, send: Send) -> None:
+        """Record one question, then answer it."""
         try:
             question = dns.parse_question(message)
         except ProtocolViolation as violation:
@@ -156,6 +155,49 @@ class NamesServer:
         decision = self._room.engine.refuse(attempt, Reason.MALFORMED_QUESTION)
         answer = dns.build_error_for(message)
         self._room.record(attempt, decision, lambda _seq: None if answer is None else send(answer))
+
+
+class _Stream:
+    """One connection that asks over TCP (RFC 7766); it is closed when it has not asked for a while."""
+
+    __slots__ = ("_buffer", "_names_server", "_sock", "_timer", "has_asked", "reactor", "server")
+
+    def __init__(self, names_server: NamesServer, sock: socket.socket, server: Host) -> None:
+        self.server = server
+        self.has_asked = False
+        self.reactor = names_server.reactor
+        self._names_server = names_server
+        self._sock = sock
+        self._buffer = bytearray()
+        self._timer = self.reactor.call_later(TCP_IDLE_S, self.close)
+        self.reactor.watch(sock.fileno(), READ, self._readable)
+
+    def close(self) -> None:
+        self._timer.cancel()
+        self.reactor.unwatch(self._sock.fileno())
+        self._sock.close()
+        self._names_server.stream_ended(self)
+
+    def _readable(self, _events: int) -> None:
+        try:
+            data = self._sock.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self._buffer.extend(data)
+        if not data or len(self._buffer) > TCP_BUFFER_BYTES:
+            self.close()
+            return
+        while (message := dns.take_message(self._buffer)) is not None:
+            self.has_asked = True
+            self._timer.cancel()
+            self._timer = self.reactor.call_later(TCP_IDLE_S, self.close)
+            self._names_server.answer(message, self._send)
+
+    def _send(self, answer: bytes) -> None:
+        with suppress(OSError):  # the asker has gone, or does not read; it may ask again
+            self._sock.send(dns.frame_message(answer))
 
 
 def _answer_from(kind: int, data: bytes) -> bytes:

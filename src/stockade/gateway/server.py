@@ -156,6 +156,7 @@ class Room:
         self._is_open = False
         for connection in list(self._connections):
             connection.cut()
+        self._names_server.close()
         self._read_refused()
         for sock in self._listeners.udp():
             self._names_server.receive(sock, READ)
@@ -200,10 +201,10 @@ class Room:
     def protocol_for(self, host: Host, port: int) -> Protocol | None:
         return self.engine.protocol_for(host, port)
 
-    def record(self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> None:
+    def record(self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> int:
         if decision.rate_per_s is not None and decision.verdict is not Verdict.DENY:
             recorded = self._pace.slow(decision.rule, decision.rate_per_s, recorded)
-        self.journal.attempt(attempt, decision, recorded)
+        return self.journal.attempt(attempt, decision, recorded)
 
     def record_outcome(self, outcome: fx.RecordOutcome) -> None:
         self.journal.outcome(outcome)
@@ -280,11 +281,12 @@ class Room:
             sock.close()
             return
         address, port = dialled[0], dialled[1]
-        if len(self._connections) >= self._limits.connections and not self._make_room():
+        open_now = len(self._connections) + self._names_server.open_streams
+        if open_now >= self._limits.connections and not self._make_room():
             self._turn_away(sock, address, port)
             return
         if port == 53:
-            self._names_server.serve_tcp(sock)
+            self._names_server.serve_tcp(sock, self._host_at(address))
             return
         flow = self._flow_for(address, port)
         connection = Connection(self, sock, flow)

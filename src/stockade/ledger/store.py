@@ -111,6 +111,7 @@ class Ledger:
     ) -> None:
         self.run = run
         self.failed = False
+        self.failure: StockadeError | None = None
         self.redactor = Redactor(redaction_key or os.urandom(32))
         self.counts: dict[str, int] = {}
         """How many records of each kind, and of each verdict, were appended."""
@@ -209,7 +210,7 @@ class Ledger:
     def close(self) -> None:
         """Write what is queued, make it durable and let the file go.
 
-        The caller appends ``run.closed`` before, and looks at `failed` after.
+        The caller appends ``run.closed`` before, and looks at `failure` after.
         """
         with self._lock:
             if self._closing:
@@ -259,6 +260,7 @@ class Ledger:
             if self.failed:
                 return
             self.failed = True
+            self.failure = error
         self._group_done.set()
         self._wake(lambda: self._on_failure(error))
 

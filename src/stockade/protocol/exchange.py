@@ -53,6 +53,7 @@ class Exchange:
     """
 
     __slots__ = (
+        "_accounted",
         "_answer",
         "_body",
         "_case",
@@ -83,6 +84,7 @@ class Exchange:
         self._answer: BodyRelay | None = None
         self._interims = 0
         self._has_passed_end = False
+        self._accounted = (0, 0)
 
     def run(self) -> Steps[End]:
         """Carry until both messages are over or one cannot be."""
@@ -104,6 +106,7 @@ class Exchange:
             if (end := self._broken_end()) is not None:
                 return end
             self._pass_client_end()
+            self._account()  # whatever ends the connection while we wait finds the true figures
             event = yield
             if type(event) is Pumped:
                 self._take_pumped(event)
@@ -253,6 +256,9 @@ class Exchange:
             self._line.end_upstream()
 
     def _account(self) -> None:
-        self._case.sent_bytes += len(self._forwarded) + self._body.count
-        if self._answer is not None:
-            self._case.received_bytes += self._answer.count
+        """Bring the case's figures up to what was passed on so far."""
+        sent = len(self._forwarded) + self._body.count
+        received = 0 if self._answer is None else self._answer.count
+        self._case.sent_bytes += sent - self._accounted[0]
+        self._case.received_bytes += received - self._accounted[1]
+        self._accounted = sent, received

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from stockade.errors import UserError
 from stockade.policy.model import DENY_ALL, Policy
 from stockade.run.options import RunOptions
 from stockade.sandbox.plan import SandboxPlan
@@ -41,9 +42,7 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
     from stockade.sandbox.plan import SandboxRequest, plan_sandbox
     from stockade.sandbox.probe import probe_host
 
-    workspace = Path(os.environ.get("PWD") or os.getcwd())
-    if not _is_here(workspace):
-        workspace = Path.cwd()
+    workspace = _find_workspace()
     files = policy.files
     own = [shelf, *([options.policy_file] if options.policy_file is not None else [])]
     request = SandboxRequest(
@@ -60,6 +59,17 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
         run_id=run_id,
     )
     return plan_sandbox(request, probe_host(request))
+
+
+def _find_workspace() -> Path:
+    """The working folder, by the name that the shell has for it."""
+    try:
+        here = Path.cwd()
+    except OSError as error:
+        hint = "change into a folder that exists"
+        raise UserError("workspace-gone", f"the working folder: {error.strerror}", hint) from error
+    named = Path(os.environ.get("PWD") or here)
+    return named if _is_here(named) else here
 
 
 def _is_here(folder: Path) -> bool:

@@ -228,6 +228,10 @@ class Session:
         if not self.ledger.failed:
             self.ledger.append("run.closed", closing)
         self.ledger.close()
+        if self.ledger.failure is not None and self._failure is None:
+            # The last records are not on disk: nothing may say that all is.
+            self._fail(self.ledger.failure)
+            closing = {**closing_fields(self, self._exit, self._failure, completeness), "complete": False}
         if report is not None:
             report.write(self, closing)
         if self._failure is not None:
