@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from stockade.errors import ProtocolViolation
 from stockade.net.endpoint import Endpoint, encode_path, parse_authority
-from stockade.net.host import HostRefusal
+from stockade.net.host import HostRefusal, escape_text
 from stockade.protocol.framing import TOKEN_BYTES, malformed
 from stockade.vocabulary import Reason
 
 MAX_METHOD = 32
+MAX_SHOWN = 120
 
 _TARGET_BYTES = bytes((*range(0x21, 0x7F), *range(0x80, 0x100)))
 
@@ -70,13 +71,18 @@ def parse_request_line(line: bytes) -> RequestLine:
     parts = line.split(b" ")
     method = _read_method(parts[0])
     if len(parts) != 3:
-        raise malformed("a request line that is not a method, a target and a version")
+        raise malformed(f"a request line that is not a method, a target and a version: {_shown(line)}")
     _, target, version = parts
     if version not in (b"HTTP/1.1", b"HTTP/1.0"):
         raise malformed("a version that is neither HTTP/1.1 nor HTTP/1.0")
     if not target or target.translate(None, _TARGET_BYTES) or b"#" in target:
-        raise malformed("a target with characters that no target has")
+        raise malformed(f"a target with characters that no target has: {_shown(target)}")
     return _read_target(method, target, version[-1] - 48)
+
+
+def _shown(text: bytes) -> str:
+    """For the record. What stands before an ``@`` or behind a ``?`` can be a secret and is left out."""
+    return escape_text(text.partition(b"?")[0].rpartition(b"@")[2], MAX_SHOWN)
 
 
 def _read_target(method: str, target: bytes, minor: int) -> RequestLine:
