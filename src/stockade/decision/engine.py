@@ -34,7 +34,7 @@ from stockade.decision.labels import (
     risk_of_unlisted,
 )
 from stockade.decision.operation import closest_fault, find_fault
-from stockade.decision.request import Attempt, Decision, Permit
+from stockade.decision.request import Attempt, Decision, Permit, UpstreamProxy
 from stockade.decision.standing import Closing, RuleBook, Standing
 from stockade.net.address import AddressClass, IPAddress, judge_address
 from stockade.net.host import Host, HostRefusal
@@ -59,6 +59,7 @@ class Engine:
         own_addresses: Addresses of the gateway itself, which no rule can open.
         places: Catalogue entries of the machine, such as its package registries.
         inspects_tls: True if the gateway opens TLS, so that conditions on it can hold.
+        upstream: The operator's proxy by which names without an `internal:` entry are reached.
         book: The index of the same policy, to share; see `for_phase`.
     """
 
@@ -71,6 +72,7 @@ class Engine:
         *,
         places: Iterable[CatalogueEntry] = (),
         inspects_tls: bool = False,
+        upstream: UpstreamProxy | None = None,
         book: RuleBook | None = None,
     ) -> None:
         self.policy = policy
@@ -78,6 +80,7 @@ class Engine:
         self.identity = identity
         self._own = frozenset(map(_without_zone, own_addresses))
         self._inspects_tls = inspects_tls
+        self.upstream = upstream
         self._book = book or RuleBook(policy, Catalogue(policy.catalogue, places))
         self._caller = Caller(policy, phase, identity)
         self._standings: dict[tuple[str, int, str], Standing] = {}
@@ -90,6 +93,7 @@ class Engine:
             identity or self.identity,
             self._own,
             inspects_tls=self._inspects_tls,
+            upstream=self.upstream,
             book=self._book,
         )
 
@@ -114,6 +118,8 @@ class Engine:
         decision = self._judge_name(attempt, approved_by)
         if addresses is None or decision.verdict is Verdict.DENY:
             return decision
+        if isinstance(attempt.host, Host) and self.goes_upstream(attempt.host.name):
+            return self._permit_upstream(attempt.host.name, attempt.port, decision)
         return self._judge_answers(attempt, decision, addresses)
 
     def refuse(self, attempt: Attempt, reason: Reason, why: str | None = None) -> Decision:
@@ -127,6 +133,12 @@ class Engine:
             if protocol is not None:
                 return protocol
         return _PORT_PROTOCOL.get(port)
+
+    def goes_upstream(self, name: str) -> bool:
+        """True if a permitted name is handed to the upstream proxy instead of being looked up."""
+        if self.upstream is None or name in self.upstream.exempt:
+            return False
+        return not self._book.is_internal(name)
 
     # --- names ---------------------------------------------------------------------------
 
@@ -261,6 +273,13 @@ class Engine:
         if denials:
             return max(denials, key=lambda denial: _TELLING.get(denial.risk, 0))
         return replace(decision, address=addresses[0], permit=Permit(name, addresses, attempt.port))
+
+    def _permit_upstream(self, name: str, port: int, decision: Decision) -> Decision:
+        """Let a name that was judged by itself go by the upstream proxy, and say what that means."""
+        assert self.upstream is not None
+        permit = Permit(name, (self.upstream.address,), port, self.upstream)
+        why = f"{decision.why} Address checks end at the upstream proxy {self.upstream.text}."
+        return replace(decision, permit=permit, why=why)
 
     def _judge_answer(
         self, attempt: Attempt, decision: Decision, name: str, address: IPAddress

@@ -56,18 +56,40 @@ class Attempt(Struct, frozen=True, kw_only=True):
     redirected: bool = False
 
 
+class UpstreamProxy(Struct, frozen=True):
+    """The only way out of some sites: the operator's own proxy, to which the gateway says CONNECT.
+
+    It is exempt from the address table, since the operator named it; a worker cannot
+    name it as a destination.
+
+    Attributes:
+        text: How records name it, without credentials.
+        authorization: Value of the ``Proxy-Authorization`` field, None without credentials.
+        exempt: Names that are reached directly all the same (those of ``--resolve``).
+    """
+
+    address: IPAddress
+    port: int
+    text: str
+    authorization: str | None = None
+    exempt: frozenset[str] = frozenset()
+
+
 class Permit(Struct, frozen=True):
     """Leave to dial: every address in it was judged for this attempt.
 
     Attributes:
-        name: The permitted name, for records; never for a look-up.
+        name: The permitted name, for records; never for a look-up of ours.
         addresses: In the order of the answer; never empty.
         port: The permitted port.
+        through: The proxy that is dialled instead, and asked for name and port. Address
+            checks end there, so `addresses` holds the proxy's.
     """
 
     name: str
     addresses: tuple[IPAddress, ...]
     port: int
+    through: UpstreamProxy | None = None
 
 
 class Decision(Struct, frozen=True, kw_only=True):

@@ -118,6 +118,10 @@ class RuleBook:
         origin = "builtin:lookalike" if imitated else "builtin:default-deny"
         return Standing(reason=reason, closings=closings, place=place, imitated=imitated, origin=origin)
 
+    def is_internal(self, name: str) -> bool:
+        """True if the name has an `internal:` entry, so that it is a place of the gateway's own network."""
+        return name in self._internal
+
     def opens_internally(self, name: str, address: IPAddress, port: int) -> bool:
         """True if an `internal:` entry names this host, network and port."""
         return any(

@@ -13,8 +13,9 @@ import socket
 from collections.abc import Callable
 
 from stockade.decision.request import Permit
+from stockade.gateway.upstream import ConnectRequest
 from stockade.net.address import IPAddress
-from stockade.reactor import WRITE, Reactor, Timer
+from stockade.reactor import READ, WRITE, Reactor, Timer
 
 NEXT_ADDRESS_AFTER_S = 0.25
 DIAL_TIMEOUT_S = 15.0
@@ -37,12 +38,23 @@ Done = Callable[["socket.socket | None", "IPAddress | None", str], None]
 class Dial:
     """One attempt to reach a permit; calls `done(socket, address, error)` exactly once."""
 
-    __slots__ = ("_deadline", "_done", "_error", "_port", "_reactor", "_stagger", "_tries", "_waiting")
+    __slots__ = (
+        "_deadline",
+        "_done",
+        "_error",
+        "_permit",
+        "_port",
+        "_reactor",
+        "_stagger",
+        "_tries",
+        "_waiting",
+    )
 
     def __init__(self, reactor: Reactor, permit: Permit, done: Done) -> None:
         self._reactor = reactor
         self._done: Done | None = done
-        self._port = permit.port
+        self._permit = permit
+        self._port = permit.port if permit.through is None else permit.through.port
         self._waiting = list(permit.addresses)
         self._tries: dict[int, tuple[socket.socket, IPAddress]] = {}
         self._error = "no-address"
@@ -109,7 +121,31 @@ class Dial:
         sock, address = self._tries.pop(fd)
         self._reactor.unwatch(fd)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._finish(sock, address)
+        if self._permit.through is None:
+            self._finish(sock, address)
+        else:
+            self._ask_proxy(sock, address)
+
+    def _ask_proxy(self, sock: socket.socket, address: IPAddress) -> None:
+        """The upstream proxy is reached; it still has to reach the name."""
+        self._waiting.clear()
+        if self._stagger is not None:
+            self._stagger.cancel()
+        fd = sock.fileno()
+        self._tries[fd] = (sock, address)
+
+        def answered(error: str) -> None:
+            del self._tries[fd]
+            self._reactor.unwatch(fd)
+            if error:
+                sock.close()
+                self._error = error
+                self._finish(None, None)
+            else:
+                self._finish(sock, address)
+
+        ask = ConnectRequest(sock, self._permit, answered)
+        self._reactor.watch(fd, READ, lambda _events: ask.read())
 
     def _give_up(self) -> None:
         self._error = "timed-out"

@@ -136,6 +136,8 @@ def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
         fields["argv"] = list(attempt.argv)
     if attempt.upgrade is not None:
         fields["upgrade"] = attempt.upgrade
+    if decision.permit is not None and decision.permit.through is not None:
+        fields["through"] = decision.permit.through.text
     if attempt.redirected:
         fields["redirected"] = True
     _add_other_names(fields, attempt)

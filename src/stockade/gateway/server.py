@@ -210,7 +210,11 @@ class Room:
         self.journal.outcome(outcome)
 
     def resolve(self, host: Host, done: Callable[[tuple[IPAddress, ...], str | None], None]) -> None:
-        self._resolver.resolve(host, self._before_question, done)
+        proxy = self.engine.upstream
+        if proxy is not None and self.engine.goes_upstream(host.name):
+            done((proxy.address,), None)  # the name is the proxy's to look up
+        else:
+            self._resolver.resolve(host, self._before_question, done)
 
     def _before_question(self, host: Host, proceed: Proceed) -> None:
         """A question that leaves the machine is an attempt of its own: recorded, then sent."""

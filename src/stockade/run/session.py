@@ -28,6 +28,7 @@ from stockade.run.opening import opening_fields
 from stockade.run.options import RunOptions
 from stockade.run.own_addresses import probe_own_addresses
 from stockade.run.registries import probe_registries
+from stockade.run.upstream import probe_upstream
 from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
 from stockade.vocabulary import Phase
 
@@ -69,6 +70,7 @@ class Session:
         self.run_id = run_id
         self.reactor = reactor
         self.sandbox = sandbox
+        self.upstream = probe_upstream(os.environ, options.resolve)
         self._failure: StockadeError | None = None
         self._exit: WorkerExit | None = None
         self._faults = 0
@@ -117,6 +119,7 @@ class Session:
             self.options.identity,
             self._own_addresses,
             places=probe_registries(os.environ),
+            upstream=self.upstream,
         )
 
     def _record_opening(self) -> None:
