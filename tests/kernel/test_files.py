@@ -89,6 +89,16 @@ def test_own_files_are_invisible_in_the_workspace(contained: Contained) -> None:
     assert sorted(os.listdir(ledger)) == ["record"]
 
 
+def test_r138_a_ledger_folder_that_does_not_exist_yet_cannot_be_made_by_the_worker(
+    contained: Contained,
+) -> None:
+    ledger = contained.work / "state" / "ledger"
+    options = ("--write", str(contained.work), "--invisible", str(ledger))
+    script = "mkdir -p state/ledger/run1; touch state/ledger/x; mv state/ledger state/old; mv state other"
+    assert contained("sh", "-c", script + "; ls -A state/ledger", options=options).out == ""
+    assert os.listdir(ledger) == []
+
+
 # --- sockets and FIFOs answer through read-only binds ----------------------------------------
 
 

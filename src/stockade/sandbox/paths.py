@@ -238,13 +238,25 @@ def missing_hooks(root: str, found: Survey) -> list[PathFact]:
     return missing
 
 
-def make_folder(path: str) -> tuple[int, int]:
-    """Make a folder that belongs to whom the folder around it belongs; gives its identity."""
-    around = os.stat(os.path.dirname(path))
-    os.mkdir(path, 0o755)
-    if os.geteuid() == 0:
-        os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
-    status = os.lstat(path)
+def make_folder(path: str, mode: int) -> tuple[int, int]:
+    """Make a folder, and those above it, for the owner of the folder around; gives its identity.
+
+    Raises:
+        HostError: It cannot be made.
+    """
+    parent = os.path.dirname(path)
+    try:
+        if not os.path.isdir(parent):
+            make_folder(parent, mode)
+        around = os.stat(parent)
+        os.mkdir(path, mode)
+        if os.geteuid() == 0:
+            os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
+        status = os.lstat(path)
+    except OSError as error:
+        raise HostError(
+            "folder-not-made", f"{path} cannot be made: {error.strerror}", "make it, or choose another place"
+        ) from error
     return (status.st_dev, status.st_ino)
 
 

@@ -73,7 +73,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
         etc: Names below /etc that are shown, each with whether it is a folder.
         caches: Cache folders that are shown.
         workspace, read, write, hide: The judged paths of the request.
-        invisible: Those of the request's own files that exist: (path, is a folder).
+        invisible: The request's own files: (path, is a folder, is there already).
         protected: Paths inside writable folders that stay read-only.
         pinned: The folders above those, up to the writable folder.
         libraries: Folders and files outside /usr that the command needs: (fact, why).
@@ -99,7 +99,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     read: tuple[PathFact, ...] = ()
     write: tuple[PathFact, ...] = ()
     hide: tuple[PathFact, ...] = ()
-    invisible: tuple[tuple[str, bool], ...] = ()
+    invisible: tuple[tuple[str, bool, bool], ...] = ()
     protected: tuple[PathFact, ...] = ()
     pinned: tuple[PathFact, ...] = ()
     libraries: tuple[tuple[PathFact, str], ...] = ()
@@ -121,7 +121,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         cwd: The worker's folder: the same path inside and outside.
         environment: All of the worker's variables.
         mounts: The view, in the order in which it is put up.
-        to_make: Folders that are made on the host before they can be covered.
+        to_make: Folders (with their mode) that are made on the host before they can be covered.
         terminal: The worker gets a terminal of ours; `stderr_in_terminal` if its standard
             error goes there too.
         worker_uid, worker_gid: Who the worker is on the host.
@@ -139,7 +139,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     readable: tuple[Path, ...]
     hidden: tuple[Path, ...]
     protected: tuple[Path, ...]
-    to_make: tuple[str, ...]
+    to_make: tuple[tuple[str, int], ...]
     terminal: bool
     stderr_in_terminal: bool
     worker_uid: int
@@ -215,7 +215,7 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         readable=tuple(Path(fact.path) for fact in host.read),
         hidden=tuple(Path(fact.path) for fact in host.hide),
         protected=tuple(Path(fact.path) for fact in host.protected),
-        to_make=tuple(fact.path for fact in host.protected if fact.identity is None),
+        to_make=tuple(_folders_to_make(host)),
         terminal=host.stdin_is_terminal and host.stdout_is_terminal,
         stderr_in_terminal=host.stderr_is_terminal,
         worker_uid=host.uid,
@@ -320,40 +320,68 @@ def _protecting_mounts(host: HostFacts, writable: Sequence[str]) -> list[Mount]:
     """Read-only binds on what must stay, and a bind on each folder above it up to the writable root.
 
     Without the latter the worker would rename ``.git`` away and put one with other hooks
-    in its place; a mount point cannot be renamed.
+    in its place, or move the ledger's folder; a mount point cannot be renamed.
     """
-    identities = {fact.path: fact.identity for fact in host.pinned}
     pinned: dict[str, Mount] = {}
     covers: list[Mount] = []
     for fact in host.protected:
-        root = max((folder for folder in writable if is_below(fact.path, folder)), key=len, default="")
-        if not root or root == fact.path:
-            continue
-        # The owner is the root's: a bind over a bind shows the same files under the same names.
-        owner = next((f.owner for f in host.write if f.path == root), None) if host.started_as_root else None
-        for folder in chain_below(root, fact.path):
-            pinned[folder] = bind(
-                folder,
-                MountKind.WRITABLE,
-                "cannot be renamed",
-                owner=owner,
-                identity=identities.get(folder),
+        root = _root_of(fact.path, writable)
+        if root:
+            pinned |= _pins(host, root, fact.path)
+            covers.append(
+                bind(
+                    fact.path,
+                    MountKind.READ_ONLY,
+                    "run or obeyed by other programs later",
+                    owner=_root_owner(host, root),
+                    identity=fact.identity,
+                )
             )
-        covers.append(
-            bind(
-                fact.path,
-                MountKind.READ_ONLY,
-                "run or obeyed by other programs later",
-                owner=owner,
-                identity=fact.identity,
-            )
-        )
+    for path, _is_folder, _is_there in host.invisible:
+        root = _root_of(path, writable)
+        if root:
+            pinned |= _pins(host, root, path)
     return by_depth([*pinned.values(), *covers])
+
+
+def _root_of(path: str, writable: Sequence[str]) -> str:
+    """The innermost writable folder that a path lies in, itself left out; empty if none."""
+    return max(
+        (folder for folder in writable if folder != path and is_below(path, folder)), key=len, default=""
+    )
+
+
+def _root_owner(host: HostFacts, root: str) -> tuple[int, int] | None:
+    """A bind over a bind shows the same files, so it has the same id map."""
+    return next((_owned(host, fact) for fact in host.write if fact.path == root), None)
+
+
+def _pins(host: HostFacts, root: str, path: str) -> dict[str, Mount]:
+    identities = {fact.path: fact.identity for fact in host.pinned}
+    owner = _root_owner(host, root)
+    return {
+        folder: bind(
+            folder, MountKind.WRITABLE, "cannot be renamed", owner=owner, identity=identities.get(folder)
+        )
+        for folder in chain_below(root, path)
+    }
+
+
+def _folders_to_make(host: HostFacts) -> list[tuple[str, int]]:
+    """Hook folders that git would make too, and the ledger's, which the run is about to make itself."""
+    shown = [fact.path for fact in (host.workspace, *host.read, *host.write)]
+    found = [(fact.path, 0o755) for fact in host.protected if fact.identity is None]
+    found += [
+        (path, 0o700)
+        for path, _is_folder, is_there in host.invisible
+        if not is_there and any(is_below(path, folder) for folder in shown)
+    ]
+    return found
 
 
 def _hiding_mounts(host: HostFacts, shown: Sequence[str]) -> list[Mount]:
     wanted = {fact.path: (fact.is_folder, "files.hide") for fact in host.hide}
-    for path, is_folder in host.invisible:
+    for path, is_folder, _is_there in host.invisible:
         if any(is_below(path, folder) for folder in shown):
             wanted[path] = (is_folder, "Stockade's own")
     outermost = [

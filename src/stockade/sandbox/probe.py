@@ -86,6 +86,7 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         ),
         caller_path=request.caller_environment.get("PATH", ""),
     )
+    invisible = tuple(_probe_invisible(request, workspace))
     interpreter, interpreter_libraries = probe_interpreter()
     libraries = (*program.libraries, *interpreter_libraries)
     surveys = _search((*shown, *(fact for fact, _why in libraries)), tuple(fact.path for fact in hide))
@@ -106,9 +107,9 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         read=read,
         write=write,
         hide=hide,
-        invisible=tuple(_probe_invisible(request, workspace)),
+        invisible=invisible,
         protected=protected,
-        pinned=_pinned(write, protected),
+        pinned=_pinned(write, [*(fact.path for fact in protected), *(path for path, _, _ in invisible)]),
         libraries=libraries,
         links=program.links,
         program=program.path,
@@ -216,19 +217,19 @@ def _below_real_workspace(path: str, request: SandboxRequest, workspace: PathFac
     return workspace.path + path[len(logical) :] if is_below(path, logical) else path
 
 
-def _probe_invisible(request: SandboxRequest, workspace: PathFact) -> list[tuple[str, bool]]:
+def _probe_invisible(request: SandboxRequest, workspace: PathFact) -> list[tuple[str, bool, bool]]:
+    """Our own paths with their links resolved; what is not there yet will be a folder (the ledger's)."""
     found = []
     for path in request.invisible:
         real = os.path.realpath(path)
-        if not os.path.exists(real):
-            continue
-        if is_below(workspace.path, real) and os.path.isdir(real) and workspace.path == real:
+        is_there = os.path.exists(real)
+        if workspace.path == real:
             raise UserError(
                 "own-files-in-workspace",
                 f"{real} is both the workspace and a folder of Stockade's own",
                 "keep ledger and policy outside the workspace, or in a folder below it",
             )
-        found.append((real, os.path.isdir(real)))
+        found.append((real, os.path.isdir(real) or not is_there, is_there))
     return found
 
 
@@ -258,16 +259,16 @@ def _protected(
     return tuple(protected.values())
 
 
-def _pinned(write: tuple[PathFact, ...], protected: tuple[PathFact, ...]) -> tuple[PathFact, ...]:
-    """The folders between a writable folder and what is protected in it."""
-    paths = {
+def _pinned(write: tuple[PathFact, ...], guarded: list[str]) -> tuple[PathFact, ...]:
+    """The folders between a writable folder and what is guarded in it, as far as they exist."""
+    folders = {
         folder
-        for fact in protected
+        for path in guarded
         for root in write
-        if is_below(fact.path, root.path)
-        for folder in chain_below(root.path, fact.path)
+        if is_below(path, root.path)
+        for folder in chain_below(root.path, path)
     }
-    return tuple(_plain_fact(path) for path in sorted(paths))
+    return tuple(_plain_fact(path) for path in sorted(folders) if os.path.lexists(path))
 
 
 def _plain_fact(path: str) -> PathFact:

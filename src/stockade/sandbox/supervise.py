@@ -120,7 +120,7 @@ class Sandbox:
             raise
 
     def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
-        self._made = {path: make_folder(path) for path in self.plan.to_make}
+        self._made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
         info = self._start_bwrap()
         self._mark("bwrap started")
         if self.plan.has_room:

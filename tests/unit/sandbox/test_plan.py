@@ -98,7 +98,7 @@ def test_a_path_inside_a_writable_folder_is_not_bound_again() -> None:
 
 
 def test_own_files_are_covered_only_where_they_would_be_seen() -> None:
-    mounts = plan(invisible=(("/home/u/w/ledger", True), ("/home/u/policy.yaml", False))).mounts
+    mounts = plan(invisible=(("/home/u/w/ledger", True, True), ("/home/u/policy.yaml", False, True))).mounts
     assert kinds(mounts, "/home/u/w/ledger") == [MountKind.TMPFS, MountKind.FREEZE]
     assert kinds(mounts, "/home/u/policy.yaml") == []
 
