@@ -26,6 +26,7 @@ def machine_facts() -> dict[str, str]:
         "system": f"{release}, Linux {platform.release()}",
         "processors": f"{os.cpu_count()} × {models[0] if models else platform.machine()}",
         "memory": f"{int(memory) / 1024 / 1024:.0f} GB",
+        "load before": f"{os.getloadavg()[0]:.1f} (0 is quiet)",
         "user": "root" if os.geteuid() == 0 else "ordinary user",
         "commit": commit or "unknown",
         "python": platform.python_version(),
