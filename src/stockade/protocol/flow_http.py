@@ -146,7 +146,7 @@ class Conversation:
         return (yield from self._carry(head, case, place))
 
     def _connect(self, head: RequestHead) -> Steps[Script | None]:
-        """Only the authority counts: the Host of a CONNECT goes nowhere, and some clients put the proxy there."""
+        """Only the authority counts: the Host of a CONNECT goes nowhere, and some name the proxy in it."""
         self._line.drop_upstream()
         self._permit = None
         door = ConnectDoor(self._docket, keep_alive=self._can_keep(head))
