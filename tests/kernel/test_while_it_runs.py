@@ -225,7 +225,10 @@ def test_what_a_worker_sent_before_it_ended_still_arrives_and_has_an_outcome(
 ) -> None:
     """Fire and forget: on a plain network the kernel would deliver it as well."""
     head = "POST /upload HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 500000\\r\\n\\r\\n"
-    script = f"import socket\ns = socket.create_connection(('allowed.test', 8080)); s.sendall(b'{head}' + bytes(500_000))\n"
+    script = (
+        "import socket\ns = socket.create_connection(('allowed.test', 8080))\n"
+        f"s.sendall(b'{head}' + bytes(500_000))\n"
+    )
     run = stockade([sys.executable, "-c", script], ALLOWED.replace("9000", "8080"))
     assert [a["bytes"] for a in world.arrivals() if a["port"] == 8080] == [500_058]  # 58 of them are the head
     (attempt,) = run.attempts(verdict="allow")
@@ -280,3 +283,56 @@ def test_a_working_folder_that_is_gone_is_said_to_be_gone(tmp_path: Path) -> Non
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=15)
     assert done.returncode == 102
     assert "workspace-gone" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["report.json", "out/report.json"])
+def test_a_report_in_the_workspace_cannot_be_replaced_by_the_worker(workspace: Path, name: str) -> None:
+    (workspace / "out").mkdir()
+    forge = (
+        f"import os\ntry:\n os.unlink('{name}')\nexcept OSError: pass\n"
+        f"try:\n os.rename('out', 'out2'); os.mkdir('out')\nexcept OSError: pass\n"
+        f"try:\n open('{name}', 'w').write('forged')\nexcept OSError: pass\n"
+    )
+    own = ["--ledger", str(workspace.parent / "shelf"), "--report", name, "--write", "."]
+    done = subprocess.run(
+        [COMMAND, "run", *own, "--", sys.executable, "-c", forge],
+        cwd=workspace,
+        capture_output=True,
+        timeout=15,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads((workspace / name).read_text())["exit_code"] == 0
+
+
+def test_a_file_that_the_policy_includes_cannot_be_changed_by_the_worker(workspace: Path) -> None:
+    (workspace / "policy.yaml").write_text(
+        "version: 1\nexec: {mode: any}\ninclude: [more.yaml]\nfiles: {write: [.]}\n"
+    )
+    more = "version: 1\nrules: [{allow: docs.test}]\n"
+    (workspace / "more.yaml").write_text(more)
+    widen = (
+        "import os\ntry: open('more.yaml', 'a').write('x')\nexcept OSError: pass\n"
+        "try: os.rename('more.yaml', 'old')\nexcept OSError: pass\n"
+    )
+    own = ["--ledger", str(workspace.parent / "shelf"), "-p", "policy.yaml"]
+    done = subprocess.run(
+        [COMMAND, "run", *own, "--", sys.executable, "-c", widen],
+        cwd=workspace,
+        capture_output=True,
+        timeout=15,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (workspace / "more.yaml").read_text() == more
+
+
+def test_traps_that_a_worker_left_at_the_report_s_place_are_refused(workspace: Path) -> None:
+    (workspace / "elsewhere").mkdir()
+    (workspace / "link").symlink_to(workspace / "elsewhere")
+    os.mkfifo(workspace.parent / "fifo")
+    for name in ("link/report.json", "../fifo"):
+        own = ["--ledger", str(workspace.parent / "shelf"), "--report", name]
+        done = subprocess.run(
+            [COMMAND, "run", *own, "--", "true"], cwd=workspace, capture_output=True, text=True, timeout=15
+        )
+        assert (done.returncode, "report-unwritable" in done.stderr) == (102, True), done.stderr
+    assert list((workspace / "elsewhere").iterdir()) == []

@@ -92,7 +92,8 @@ class _Loader:
         self._read(_File(self._source, self._first, text), ())
         if self._problems:
             raise PolicyError(tuple(self._problems))
-        return _join(self._source, self._parts, tuple(self._notes))
+        paths = tuple(sorted(identity for identity in self._done if identity.startswith("/")))
+        return replace(_join(self._source, self._parts, tuple(self._notes)), paths=paths)
 
     def _read(self, file: _File, above: tuple[str, ...]) -> None:
         self._done.add(file.identity)

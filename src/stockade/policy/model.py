@@ -255,6 +255,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     Attributes:
         source: Name of the file it came from, for messages.
+        paths: The files that it was read from, includes among them; no presets.
         rules: The file's own first, then those of its includes; order decides nothing.
         unknown: What happens to a destination that nothing lists.
         unknown_origin: The line that says so; empty where the default holds.
@@ -266,6 +267,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     """
 
     source: str
+    paths: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     rubric: tuple[RubricEntry, ...] = ()
     internal: tuple[InternalEntry, ...] = ()

@@ -44,7 +44,8 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
 
     workspace = _find_workspace()
     files = policy.files
-    own = [shelf, *([options.policy_file] if options.policy_file is not None else [])]
+    own = [shelf, *map(Path, policy.paths)]
+    own += [path for path in (options.policy_file, options.report) if path is not None]
     request = SandboxRequest(
         argv=options.argv,
         workspace=workspace,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,15 +105,18 @@ class ReportFile:
     """
 
     def __init__(self, path: Path) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        # O_NONBLOCK: opening a FIFO that an earlier worker left must not wait for a reader.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        hint = "name a file (not a link) that you may write"
+        if link := _link_on_the_way(path):
+            raise UserError("report-unwritable", f"--report {path}: {link} is a link in the workspace", hint)
         try:
             self._fd = os.open(path, flags, 0o600)
+            if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+                raise UserError("report-unwritable", f"--report {path}: it is no regular file", hint)
+            os.truncate(self._fd, 0)
         except OSError as error:
-            raise UserError(
-                "report-unwritable",
-                f"--report {path}: {error.strerror}",
-                "name a file (not a link) that you may write",
-            ) from error
+            raise UserError("report-unwritable", f"--report {path}: {error.strerror}", hint) from error
 
     def write(self, session: Session, closing: dict[str, object]) -> None:
         """Write one JSON object and close the file. Secrets stay out of it as they do of the ledger."""
@@ -138,3 +142,11 @@ class ReportFile:
         }
         with os.fdopen(self._fd, "wb") as file:
             file.write(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+
+
+def _link_on_the_way(path: Path) -> Path | None:
+    """A folder below the working folder that is a link: an earlier worker may have planted it."""
+    here = Path.cwd()
+    whole = Path(os.path.normpath(here / path))
+    between = [folder for folder in whole.parents if here in folder.parents]
+    return next((folder for folder in between if folder.is_symlink()), None)

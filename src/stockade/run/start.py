@@ -30,15 +30,15 @@ def run_contained(options: RunOptions) -> int:
     policy = load_run_policy(options)
     shelf = options.ledger if options.ledger is not None else default_shelf()
     run_id = new_run_id(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.urandom(4))
+    report = None
+    if options.report is not None and not options.is_dry_run:
+        from stockade.run.report import ReportFile
+
+        report = ReportFile(options.report)  # before the plan: what is there can be covered
     plan = plan_run(options, policy, shelf, run_id)
     if options.is_dry_run:
         print("\n".join(plan.describe()))
         return 0
-    report = None
-    if options.report is not None:
-        from stockade.run.report import ReportFile
-
-        report = ReportFile(options.report)
     reactor = Reactor()
     sandbox = Sandbox(plan, reactor)
     try:
