@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -269,3 +270,21 @@ def test_programs_of_the_caller_s_path_are_found_in_the_workspace(contained: Con
     tool.chmod(0o755)
     path = f"/nowhere:{tool.parent}:{os.environ['PATH']}"
     assert contained("tool", environment={"PATH": path}).out == "ran\n"
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_closed_standard_stream_is_as_good_as_dev_null(work: Path, closed: int) -> None:
+    # Else a pipe of ours would get its number, and the command would be fed from it for ever.
+    ledger = work.parent / "ledger"
+    run = [sys.executable, "-m", "stockade", "run", "-q", "--ledger", str(ledger), "--"]
+    script = f'exec {closed}{"<" if closed == 0 else ">"}&-; exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *run, "sh", "-c", "cat; echo out; echo err >&2"],
+        cwd=work,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=15,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (b"" if closed == 1 else b"out\n")
+    assert done.stderr == (b"" if closed == 2 else b"err\n")

@@ -87,12 +87,24 @@ def _report_fault(error: Exception) -> int:
     return 1
 
 
+def _open_missing_streams() -> None:
+    """Fill a closed standard stream with /dev/null: else the next descriptor would take its number."""
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(fd, "r" if fd == 0 else "w", closefd=False))  # noqa: SIM115
+
+
 def console() -> None:
     """Entry point of the ``stockade`` script.
 
     Leaves without the interpreter's long good-bye (about 5 ms): everything that must be
     closed is closed by the command itself, and what is printed is flushed here.
     """
+    _open_missing_streams()
     code = main()
     try:
         sys.stdout.flush()
