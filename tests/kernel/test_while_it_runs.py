@@ -336,3 +336,16 @@ def test_traps_that_a_worker_left_at_the_report_s_place_are_refused(workspace: P
         )
         assert (done.returncode, "report-unwritable" in done.stderr) == (102, True), done.stderr
     assert list((workspace / "elsewhere").iterdir()) == []
+
+
+def test_questions_to_a_loopback_resolver_are_answered_and_counted(stockade: Any, world: World) -> None:
+    """Programs with a resolver of their own in mind ask 127.0.0.1 or 127.0.0.53."""
+    script = (
+        "import socket\nquestion = b'\\0\\7\\1\\0\\0\\1' + bytes(6) + b'\\7allowed\\4test\\0\\0\\1\\0\\1'\n"
+        "for family, server in ((2, '127.0.0.1'), (2, '127.0.0.53'), (10, '::1')):\n"
+        " s = socket.socket(family, 2); s.settimeout(3); s.sendto(question, (server, 53)); s.recv(100)\n"
+        "print('answered')\n"
+    )
+    run = stockade([sys.executable, "-c", script], ALLOWED)
+    assert run.out == "answered\n"
+    assert (run.report["complete"], run.report["inexact_by"]) == (True, 0), run.report["completeness"]

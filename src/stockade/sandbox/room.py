@@ -120,6 +120,7 @@ def render_rules(has_ipv6: bool) -> str:
   counter refused_syn {{ }}
   chain own {{
     tcp dport {CAPTURE_PORT} reject with tcp reset  # the listener is not reached directly
+    udp dport 53 counter name dns  # the worker cannot bind it, so this reaches the gateway's sockets
     accept
   }}
   chain pre {{
