@@ -17,6 +17,9 @@ from msgspec import Struct
 from stockade.policy.problems import PolicyError, refuse_at
 
 MAX_DEPTH = 12  # the language itself nests 5 deep
+# A reviewer sees one line, or letters in another order, where YAML reads something else (CVE-2021-42574):
+# ends of line that editors do not show as such, and characters that turn the direction of text.
+_DECEPTIVE = re.compile("\r(?!\n)|[\x85\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _UNQUOTED_WILDCARD = re.compile(r"(?:[\s:,\[{-])\*")
 
 
@@ -51,6 +54,10 @@ def parse_yaml(text: str, source: str) -> Node | None:
     """
     import yaml  # only a run with -p pays for it
 
+    if hidden := _DECEPTIVE.search(text):
+        line = text.count("\n", 0, hidden.start()) + 1
+        message = f"U+{ord(hidden.group()):04X} hides where a line ends or how it reads"
+        raise refuse_at(f"{source}:{line}", "yaml-syntax", message, "take the character out")
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return _Builder(yaml, source).build(yaml.parse(text, Loader=loader))

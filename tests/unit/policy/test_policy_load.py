@@ -208,6 +208,10 @@ def test_words_that_yaml_takes_for_truth_values_are_programs_here() -> None:
         ("version: 1\nrules:\n\t- allow: a.example\n", "yaml-syntax", 3),
         ("version: 1\nrules: [\n", "yaml-syntax", 3),
         ("version: 1\nwhy: \x07\n", "yaml-syntax", 1),
+        ("version: 1\nrules: [] # all closed\u2028unknown: ask\n", "yaml-syntax", 2),
+        ("version: 1\nrules: [] # all closed\x85unknown: ask\n", "yaml-syntax", 2),
+        ("version: 1\nrules: [] # all closed\runknown: ask\n", "yaml-syntax", 2),
+        ("version: 1\nrules: []\n# \u202eksa :nwonknu\n", "yaml-syntax", 3),
     ],
 )
 def test_text_with_an_unclear_meaning_is_refused_with_its_line(text: str, code: str, line: int) -> None:
