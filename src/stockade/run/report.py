@@ -43,6 +43,12 @@ def closing_fields(
     }
 
 
+def print_start_failure(program: str, step: str, number: int) -> None:
+    """Say why the command did not start, as a shell would; the exit code alone says no name."""
+    what = clean_text(program, 200) if step == "exec" else f"{clean_text(program, 200)} ({step})"
+    print(f"stockade: cannot start {what}: {os.strerror(number)}", file=sys.stderr)
+
+
 def print_summary(session: Session, completeness: Completeness | None) -> None:
     """Tell the person, on standard error, what was refused and how it could be allowed."""
     lines = summary_lines(session, completeness)

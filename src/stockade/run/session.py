@@ -223,7 +223,7 @@ class Session:
             self.reactor.turn(0.05)
 
     def _finish(self, report: ReportFile | None) -> int:
-        from stockade.run.report import closing_fields, print_summary
+        from stockade.run.report import closing_fields, print_start_failure, print_summary
 
         completeness = None if self.room is None else self._weigh(self.room.close())
         self.control.close()
@@ -240,6 +240,8 @@ class Session:
         if self._failure is not None:
             raise self._failure
         assert self._exit is not None
+        if self._exit.exec_errno is not None:
+            print_start_failure(self.options.argv[0], self._exit.step, self._exit.exec_errno)
         if not self.options.is_quiet:
             print_summary(self, completeness)
         return self._exit.shell_code

@@ -98,7 +98,8 @@ class Lifeline:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         self.channel.setblocking(True)
         sent = self.channel.sendmsg([frame], rights)
-        self.channel.sendall(frame[sent:])
+        if sent < len(frame):  # not with nothing: the command may have ended by now, and that would be EPIPE
+            self.channel.sendall(frame[sent:])
         self.channel.setblocking(False)
 
     def send_signal(self, signum: int) -> None:

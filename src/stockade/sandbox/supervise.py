@@ -238,7 +238,8 @@ class Sandbox:
         """Each bind shows what was judged, and not what was put in its place since."""
         for index, mount in enumerate(self.plan.mounts):
             identity = mount.identity or self._made.get(mount.target)
-            if identity is None or self._is_covered(mount.target, index):
+            is_bind = mount.kind in (MountKind.READ_ONLY, MountKind.WRITABLE)
+            if identity is None or not is_bind or self._is_covered(mount.target, index):
                 continue
             try:
                 status = os.lstat(f"/proc/{self._stage_pid}/root{mount.target}")
@@ -261,6 +262,7 @@ class Sandbox:
         assert self._room is not None
         if os.fstat(self._room.sockets.netns_fd).st_ino != stage.namespaces["net"]:
             raise ContainmentError("room-failed", "the room was built in another network namespace")
+        self.read_counters()  # they are part of the rules: nft said that it loaded them, the kernel has them
 
     # --- running ---------------------------------------------------------------------------
 
@@ -381,7 +383,7 @@ class Sandbox:
             raise ContainmentError("room-failed", "there is no room, so nothing was counted")
         try:
             return self._room.read_counters()
-        except OSError as error:
+        except (OSError, KeyError) as error:
             raise ContainmentError("count-failed", f"the room's counters cannot be read: {error}") from error
 
     def planted(self) -> list[str]:

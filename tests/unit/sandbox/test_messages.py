@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from typing import Any
 
 import pytest
 
@@ -84,6 +85,21 @@ def test_messages_are_taken_whole_whatever_the_slicing() -> None:
     theirs.close()
     assert line.receive() == ([], [], True)
     line.close()
+
+
+def test_r119_an_order_that_went_out_whole_is_followed_by_no_empty_write() -> None:
+    """The command may have ended by then, and a write of nothing to a closed socket is EPIPE too."""
+
+    class EndsAtOnce(socket.socket):
+        def sendmsg(self, *given: Any) -> int:
+            sent = super().sendmsg(*given)
+            theirs.close()
+            return sent
+
+    left, theirs = socket.socketpair()
+    ours = EndsAtOnce(fileno=left.detach())
+    Lifeline(ours).send_order(b"go", [])
+    ours.close()
 
 
 def test_a_message_that_is_too_long_is_refused() -> None:
