@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import time
+from importlib import import_module
 
 from stockade.ledger.record import new_run_id
 from stockade.ledger.store import default_shelf
@@ -53,6 +54,7 @@ def run_contained(options: RunOptions) -> int:
 
 
 def _import_what_serves() -> None:
+    import_module("stockade.run.session")
     from stockade.run.opening import software_digest
 
     software_digest()
