@@ -349,3 +349,25 @@ def test_questions_to_a_loopback_resolver_are_answered_and_counted(stockade: Any
     run = stockade([sys.executable, "-c", script], ALLOWED)
     assert run.out == "answered\n"
     assert (run.report["complete"], run.report["inexact_by"]) == (True, 0), run.report["completeness"]
+
+
+def test_a_detour_around_protected_git_settings_is_out_of_the_way_when_the_run_ends(workspace: Path) -> None:
+    """`commondir` makes git read another folder's config, which names programs that `git status` runs."""
+    subprocess.run(["git", "init", "-q"], cwd=workspace, check=True)
+    marker = workspace.parent / "obeyed"
+    trap = (
+        "import os\nfor name in ('objects', 'refs'): os.makedirs('.git/c/' + name)\n"
+        f"open('.git/c/config', 'w').write('[core]\\n\\tfsmonitor = \"touch {marker}; false\"\\n')\n"
+        "open('.git/commondir', 'w').write('c\\n')\nopen('.envrc', 'w')\nos.mkfifo(b'\\xff\\n')\n"
+    )
+    own = ["--ledger", str(workspace.parent / "shelf"), "--report", "../report.json", "--write", "."]
+    command = [COMMAND, "run", *own, "--", sys.executable, "-c", trap]
+    done = subprocess.run(command, cwd=workspace, capture_output=True, text=True, timeout=15)
+    assert done.returncode == 0, done.stderr
+    git = ["git", "-c", "safe.directory=*", "status"]
+    assert subprocess.run(git, cwd=workspace, capture_output=True).returncode == 0
+    assert not marker.exists()
+    left = json.loads((workspace.parent / "report.json").read_text())["left_behind"]
+    assert [Path(path).name.partition(".left")[0] for path in left[:2]] == [".envrc", "commondir"]
+    assert len(left) == 3  # a FIFO whose name is no text is named as well
+    assert ".envrc" in done.stderr

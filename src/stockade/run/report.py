@@ -49,9 +49,9 @@ def print_start_failure(program: str, step: str, number: int) -> None:
     print(f"stockade: cannot start {what}: {os.strerror(number)}", file=sys.stderr)
 
 
-def print_summary(session: Session, completeness: Completeness | None) -> None:
+def print_summary(session: Session, completeness: Completeness | None, left_behind: list[str]) -> None:
     """Tell the person, on standard error, what was refused and how it could be allowed."""
-    lines = summary_lines(session, completeness)
+    lines = [*summary_lines(session, completeness), *left_behind_lines(left_behind)]
     if lines:
         print("\n".join(lines), file=sys.stderr)
 
@@ -76,6 +76,19 @@ def summary_lines(session: Session, completeness: Completeness | None) -> list[s
     if lines:
         lines.append(f"stockade: the whole record: {_log_command(session)}")
     return lines
+
+
+def left_behind_lines(paths: list[str]) -> list[str]:
+    """What the worker put where other programs of this host run or obey it."""
+    if not paths:
+        return []
+    shown = [f"       {clean_text(path, 300)}" for path in paths[:DENIALS_SHOWN]]
+    more = len(paths) - len(shown)
+    return [
+        "stockade: left behind, and run or obeyed by other programs; look before you use the folder",
+        *shown,
+        *([f"  … and {more} more"] if more > 0 else []),
+    ]
 
 
 def shown_denials(journal: Journal) -> list[tuple[Denial, int]]:

@@ -18,7 +18,7 @@ from stockade.errors import ContainmentError, StockadeError
 from stockade.gateway.journal import Journal
 from stockade.gateway.resolve import Resolver
 from stockade.gateway.server import Listeners, Room, RoomCounts, RoomLimits
-from stockade.ledger.record import decision_id
+from stockade.ledger.record import clean_text, decision_id
 from stockade.ledger.store import Ledger
 from stockade.policy.model import Policy
 from stockade.reactor import Reactor
@@ -40,6 +40,7 @@ FIRST_RECORD_TIMEOUT_S = 10.0
 HEARTBEAT_S = 30.0
 # How long the last bytes of an ended worker may take; the command's exit waits for them.
 LAST_BYTES_S = 2.0
+LEFT_BEHIND_KEPT = 100
 
 
 class Session:
@@ -228,13 +229,15 @@ class Session:
         completeness = None if self.room is None else self._weigh(self.room.close())
         self.control.close()
         closing = closing_fields(self, self._exit, self._failure, completeness)
+        left_behind = [clean_text(path, 300) for path in self.sandbox.planted()[:LEFT_BEHIND_KEPT]]
+        closing["left_behind"] = left_behind
         if not self.ledger.failed:
             self.ledger.append("run.closed", closing)
         self.ledger.close()
         if self.ledger.failure is not None and self._failure is None:
             # The last records are not on disk: nothing may say that all is.
             self._fail(self.ledger.failure)
-            closing = {**closing_fields(self, self._exit, self._failure, completeness), "complete": False}
+            closing |= closing_fields(self, self._exit, self._failure, completeness) | {"complete": False}
         if report is not None:
             report.write(self, closing)
         if self._failure is not None:
@@ -243,7 +246,7 @@ class Session:
         if self._exit.exec_errno is not None:
             print_start_failure(self.options.argv[0], self._exit.step, self._exit.exec_errno)
         if not self.options.is_quiet:
-            print_summary(self, completeness)
+            print_summary(self, completeness, left_behind)
         return self._exit.shell_code
 
     def _weigh(self, counts: RoomCounts) -> Completeness:

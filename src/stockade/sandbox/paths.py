@@ -274,7 +274,17 @@ def planted_in(root: str, known: frozenset[str]) -> list[str]:
         folder for folder in found.git_folders if not any(path.startswith(folder + "/") for path in known)
     ]
     new += [path for path in found.git_files if path not in known]
+    new += [path for path in map(git_detour, found.git_folders) if os.path.lexists(path)]
     return sorted({*new, *found.doors, *found.privileged})
+
+
+def git_detour(folder: str) -> str:
+    """The file by which a git folder takes its settings and hooks from another one (gitrepository-layout(5)).
+
+    Git writes it into the folders of linked work trees only. In a whole git folder it gets
+    around whatever protects ``config`` and ``hooks`` there.
+    """
+    return os.path.join(folder, "commondir")
 
 
 def _is_plain(path: str) -> bool:

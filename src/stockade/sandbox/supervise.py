@@ -43,7 +43,7 @@ from stockade.sandbox.lifeline import (
     probe_own_namespaces,
     verify_stage,
 )
-from stockade.sandbox.paths import make_folder, planted_in
+from stockade.sandbox.paths import git_detour, make_folder, planted_in
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets
 from stockade.sandbox.signals import SignalRelay
@@ -394,7 +394,19 @@ class Sandbox:
         folder. Sockets, FIFOs and set-user-id files are named as well.
         """
         known = frozenset(map(str, self.plan.protected))
-        return [path for folder in self.plan.writable for path in planted_in(str(folder), known)]
+        found = [path for folder in self.plan.writable for path in planted_in(str(folder), known)]
+        return [self._disarm(path) for path in found]
+
+    def _disarm(self, path: str) -> str:
+        """Put a detour around protected git settings out of the way: `git status` would obey it."""
+        if path != git_detour(os.path.dirname(path)):
+            return path
+        aside = f"{path}.left-by-{self.plan.environment.get('STOCKADE_RUN', 'worker')}"
+        try:
+            os.rename(path, aside)
+        except OSError:
+            return path  # named all the same
+        return aside
 
     def kill(self) -> None:
         """End everything inside at once; safe to call at any time and again."""
