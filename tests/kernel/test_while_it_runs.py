@@ -371,3 +371,13 @@ def test_a_detour_around_protected_git_settings_is_out_of_the_way_when_the_run_e
     assert [Path(path).name.partition(".left")[0] for path in left[:2]] == [".envrc", "commondir"]
     assert len(left) == 3  # a FIFO whose name is no text is named as well
     assert ".envrc" in done.stderr
+
+
+def test_a_report_holds_what_is_not_utf_8(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/\xff\n"
+    os.mkdir(folder)
+    own = ["--ledger", str(tmp_path / "shelf"), "--report", str(tmp_path / "report.json")]
+    command = [COMMAND, "run", *own, "--write", ".", "--", "true", b"\xfe\x1b[31m"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=15)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "report.json").read_text())["argv"] == ["true", r"\xfe\x1b[31m"]

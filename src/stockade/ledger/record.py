@@ -235,7 +235,8 @@ class Redactor:
         hide_next = False
         for word in words:
             redacted.append(self._once(word) if hide_next else self._argument(word, short))
-            hide_next = not hide_next and _takes_secret(word, short)
+            # `--password=x` has its value already: the next word is for itself
+            hide_next = not hide_next and "=" not in word and _takes_secret(word, short)
         return redacted
 
     def _argument(self, word: str, short: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -160,7 +160,18 @@ class ReportFile:
             ],
         }
         with os.fdopen(self._fd, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+            file.write(msgspec.json.format(msgspec.json.encode(_as_text(report)), indent=2) + b"\n")
+
+
+def _as_text(value: Any) -> Any:
+    """The same with paths and arguments that are not UTF-8 made readable: JSON has no bytes."""
+    if isinstance(value, str):
+        return value if value.isprintable() else clean_text(value)
+    if isinstance(value, dict):
+        return {key: _as_text(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_text(item) for item in value]
+    return value
 
 
 def _link_on_the_way(path: Path) -> Path | None:

@@ -183,6 +183,7 @@ SECRET_COMMANDS = {
     "url with query": ["wget", f"https://app.test/?{SECRET}"],
     "--token X": ["tool", "--token", SECRET],
     "--api-key=X": ["tool", f"--api-key={SECRET}"],
+    "--token=X -u Y": ["curl", "--oauth2-bearer=abc", "--proxy-password=abc", "-u", f"me:{SECRET}"],
     "--password X": ["tool", "--db-password", SECRET],
     "environment": ["env", f"GITHUB_TOKEN={SECRET}", "tool"],
     "sshpass": ["sshpass", "-p", SECRET, "ssh", "app.test"],
