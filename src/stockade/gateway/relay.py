@@ -142,7 +142,11 @@ class Way:
 
     def _splice(self) -> None:
         if self._pipe is None:
-            self._pipe = PIPES.take()
+            try:
+                self._pipe = PIPES.take()
+            except OSError:  # no descriptor is left for a pipe; reads need none
+                self._copy()
+                return
         wanted = PIPE_BYTES if self._left is None else min(PIPE_BYTES, self._left)
         try:
             taken = os.splice(self.source.fileno(), self._pipe[1], wanted, flags=_SPLICE_FLAGS)

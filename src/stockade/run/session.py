@@ -7,6 +7,7 @@ dies. In the last two the worker is killed, since what it does could no longer b
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -17,13 +18,15 @@ from stockade.decision.engine import Engine
 from stockade.errors import ContainmentError, StockadeError
 from stockade.gateway.journal import Journal
 from stockade.gateway.resolve import Resolver
-from stockade.gateway.server import Listeners, Room, RoomCounts, RoomLimits
+from stockade.gateway.server import DEFAULT_CONNECTION_LIMIT, Listeners, Room, RoomCounts, RoomLimits
 from stockade.ledger.record import clean_text, decision_id
 from stockade.ledger.store import Ledger
+from stockade.net.address import IPAddress
 from stockade.policy.model import Policy
 from stockade.reactor import Reactor
 from stockade.run.completeness import Completeness, weigh
 from stockade.run.control import ControlSocket
+from stockade.run.descriptors import plan_connections, probe_descriptors, raise_limit
 from stockade.run.opening import opening_fields
 from stockade.run.options import RunOptions
 from stockade.run.own_addresses import probe_own_addresses
@@ -67,6 +70,7 @@ class Session:
         self.policy = policy
         self.phase = options.phase
         self._in_force = policy, options.phase
+        self._own_addresses = probe_own_addresses()
         self.shelf = shelf
         self.run_id = run_id
         self.reactor = reactor
@@ -85,6 +89,7 @@ class Session:
         try:
             self._record_opening()
             self.sandbox.go(self._worker_ended)
+            raise_limit()
             self.reactor.call_later(HEARTBEAT_S, self._heartbeat)
             self.reactor.run()
         except StockadeError as error:
@@ -97,9 +102,10 @@ class Session:
 
     def _open_room(self, sockets: RoomSockets) -> Room:
         limits = self.policy.limits
-        room_limits = RoomLimits(upload_bytes=limits.upload_bytes)
-        if limits.connections is not None:
-            room_limits = RoomLimits(connections=limits.connections, upload_bytes=limits.upload_bytes)
+        wanted = DEFAULT_CONNECTION_LIMIT if limits.connections is None else limits.connections
+        room_limits = RoomLimits(
+            connections=plan_connections(wanted, probe_descriptors()), upload_bytes=limits.upload_bytes
+        )
         room = Room(
             self.reactor,
             Listeners(sockets.tcp4, sockets.tcp6, sockets.udp4, sockets.udp6, sockets.nflog),
@@ -114,7 +120,6 @@ class Session:
         return room
 
     def _engine(self) -> Engine:
-        self._own_addresses = probe_own_addresses()
         return Engine(
             *self._in_force,
             self.options.identity,
@@ -122,6 +127,15 @@ class Session:
             places=probe_registries(os.environ),
             upstream=self.upstream,
         )
+
+    def _look_at_addresses(self) -> frozenset[IPAddress]:
+        """This machine's addresses; what was last seen, while a worker's connections take all descriptors."""
+        try:
+            return probe_own_addresses()
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            return self._own_addresses
 
     def _record_opening(self) -> None:
         """Write the first record and wait for it: before it is durable the worker does not start."""
@@ -167,6 +181,7 @@ class Session:
         self.ledger.append(kind, fields, recorded)
 
     def _put_in_force(self) -> None:
+        self._own_addresses = self._look_at_addresses()
         self.journal.policy_digest = self._in_force[0].digest
         if self.room is not None:
             self.room.replace_engine(self._engine())
@@ -174,7 +189,7 @@ class Session:
     def _heartbeat(self) -> None:
         if self._exit is None and self._failure is None:
             self.ledger.heartbeat(attempts=self.journal.attempts.total())
-            if probe_own_addresses() != self._own_addresses:
+            if self._look_at_addresses() != self._own_addresses:
                 self._put_in_force()
             self.reactor.call_later(HEARTBEAT_S, self._heartbeat)
 
