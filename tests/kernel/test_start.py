@@ -81,6 +81,19 @@ def test_r148_rules_that_the_kernel_refuses_stop_the_start(contained: Contained)
     assert not (contained.work / "started").exists()
 
 
+def test_a_bubblewrap_that_is_too_old_is_named_so(contained: Contained) -> None:
+    folder = contained.work.parent / "bin"
+    folder.mkdir()
+    old = "#!/bin/sh\necho 'bwrap: Unknown option --disable-userns' >&2\nexit 1\n"  # what 0.6 says
+    (folder / "bwrap").write_text(old)
+    (folder / "bwrap").chmod(0o755)
+    os.chmod(contained.work.parent, 0o755)
+    result = contained("true", environment={"PATH": f"{folder}:{os.environ['PATH']}"})
+    assert result.code == 103
+    assert "bwrap-too-old" in result.err
+    assert "0.8" in result.err
+
+
 def test_f9_without_user_namespaces_the_start_is_refused(contained: Contained) -> None:
     # In a user namespace of its own whose limit is 0; bwrap with --unshare-all alone would go on.
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'

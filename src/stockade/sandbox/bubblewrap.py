@@ -208,6 +208,7 @@ _KNOWN_COMPLAINTS = (
     ("No permissions to create new namespace", "userns-forbidden", _USERNS_REMEDY),
     ("Creating new namespace failed", "userns-forbidden", _USERNS_REMEDY),
     ("setting up uid map", "userns-forbidden", _USERNS_REMEDY),
+    ("Unknown option", "bwrap-too-old", "install bubblewrap 0.8 or later"),
     ("loopback: Failed", "userns-restricted", _USERNS_REMEDY),
     ("idmap", "idmap-unsupported", "start Stockade as the owner of the workspace instead of root"),
     (
