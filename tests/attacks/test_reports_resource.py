@@ -1,0 +1,158 @@
+"""Public reports of kind RESOURCE: more of everything than there is room for.
+
+Beside `test_reports_stream.py`: here the excess comes from several processes, is refused on
+record, and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attack_steps import ENTRIES, Tried, allow, get, ok
+
+from stockade.prove.world_client import World
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("world", "userns", "bwrap", "room")]
+
+Do = Callable[..., Tried]
+EVIL = "93.184.216.66"
+APP_ONLY = allow("app.test")
+
+# Four processes hold 100 connections each, since the worker has the small limit as well. They are told by
+# lines: "hold" opens them, "drop" lets them go, "get" is an ordinary request beside them.
+CROWD = r"""
+import os, socket, sys, urllib.request
+children, held = [], []
+def hold():
+    for _ in range(100):
+        try:
+            held.append(socket.create_connection(("app.test", 80), 4))
+            held[-1].sendall(b"GET /silent HTTP/1.1\r\nHost: app.test\r\n\r\n")
+        except ConnectionError: pass  # a reset can come before, at or after the first bytes
+for order in sys.stdin:
+    if order == "hold\n":
+        for _ in range(4):
+            ready_in, ready_out = os.pipe(); go_in, go_out = os.pipe()
+            if os.fork() == 0:
+                os.close(go_out); hold(); os.write(ready_out, b"x"); os.read(go_in, 1); os._exit(0)
+            os.close(ready_out); os.close(go_in); children.append((ready_in, go_out))
+        print(sum(len(os.read(ready, 1)) for ready, _ in children), flush=True)
+    elif order == "drop\n":
+        for ready, go in children: os.close(ready); os.close(go)
+        for _ in children: os.wait()
+        children.clear(); print("dropped", flush=True)
+    else:
+        try: print(urllib.request.urlopen("http://app.test/", timeout=5).status, flush=True)
+        except OSError as problem: print(type(problem).__name__, flush=True)
+"""
+
+
+def descriptors_of(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_r109_the_excess_is_refused_and_counted_and_descriptors_come_back(
+    stockade: Any, world: World
+) -> None:
+    """With 128 descriptors there is room for 16 connections (two each, and a reserve of 96)."""
+    worker = stockade.start(
+        ["/usr/bin/python3", "-c", CROWD], APP_ONLY, prefix=["prlimit", "--nofile=128:128"]
+    )
+
+    def tell(order: str) -> str:
+        worker.stdin.write(order.encode() + b"\n")
+        worker.stdin.flush()
+        return str(worker.stdout.readline().decode().strip())
+
+    assert tell("get") == "200"
+    before = descriptors_of(worker.pid)
+    for rounds in (1, 2):
+        assert tell("hold") == "4"
+        while len([r for r in world.requests() if r["path"] == "/silent"]) < rounds * 16:
+            assert worker.poll() is None
+        assert descriptors_of(worker.pid) <= before + 2 * 16
+        assert tell("get") in ("RemoteDisconnected", "ConnectionResetError", "URLError")
+        assert tell("drop") == "dropped"
+        while tell("get") != "200":  # a moment later there is room again
+            pass
+    assert descriptors_of(worker.pid) <= before + 4  # one connection of the last request, kept for the next
+    out, err = worker.communicate(timeout=10)
+    run = stockade.finish(worker, out, err)
+    assert {denial["reason"] for denial in run.denials()} == {"too-many-connections"}
+    assert len(run.denials()) >= 2 * (400 - 16 + 1)
+    assert run.report["complete"] is True
+    assert len([request for request in world.requests() if request["path"] == "/silent"]) == 2 * 16
+
+
+THREADS = """
+import threading, urllib.request
+go, started = threading.Event(), 0
+for _ in range(500):  # bounded, and each only waits
+    try: threading.Thread(target=go.wait).start()
+    except RuntimeError: break
+    started += 1
+go.set()
+print(started)
+print(urllib.request.urlopen('http://app.test/', timeout=5).status)
+"""
+
+
+def test_r111_threads_meet_the_process_limit_as_well(stockade: Callable[..., Any], world: World) -> None:
+    limited = stockade(["/usr/bin/python3", "-c", THREADS], APP_ONLY + "limits: {processes: 64}\n")
+    assert limited.out.split()[1] == "200"
+    assert 8 < int(limited.out.split()[0]) < 64
+    free = stockade(["/usr/bin/python3", "-c", THREADS], APP_ONLY)
+    assert free.out.split() == ["500", "200"]
+
+
+CHAIN = "f=/tmp/again.sh; printf 'sh %s & sh %s & wait' $f $f > $f; sh $f 2>&1 | head -n 1; echo over"
+
+
+def test_r111_a_shell_that_starts_itself_stays_inside_its_limit_and_the_host_goes_on(
+    stockade: Callable[..., Any], world: World
+) -> None:
+    """Doubles without end inside; `head` leaves at the first complaint and the end takes all with it."""
+    run = stockade(["sh", "-c", CHAIN], APP_ONLY + "limits: {processes: 48}\n")
+    assert "over" in run.out
+    assert "Cannot fork" in run.out
+    assert [pid for pid in os.listdir("/proc") if pid.isdigit() and _runs(pid, b"again.sh")] == []
+
+
+def _runs(pid: str, word: bytes) -> bool:
+    try:
+        return word in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return False
+
+
+def test_r111_a_memory_limit_is_refused_since_it_could_not_be_held(
+    stockade: Callable[..., Any], workspace: Path
+) -> None:
+    command = ["touch", "started"]
+    refused = stockade(command, APP_ONLY + "limits: {memory: 64MiB}\n", extra=["--write", "."])
+    assert refused.code == 102
+    assert "limit-not-available" in refused.err
+    assert not (workspace / "started").exists()
+    assert stockade(command, APP_ONLY + "limits: {processes: 64}\n", extra=["--write", "."]).code == 0
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_r113_each_of_many_denials_is_on_record_and_the_summary_stays_short(
+    contained: Do, world: World, entry: str
+) -> None:
+    """Nothing is left out of the log; what repeats is counted where people read."""
+    names = [f"n{number}.evil.test" for number in range(40)]
+    steps = [get(name, entry=entry, patience=1) for name in names for _ in range(3)]
+    tried = contained(*steps, get("app.test", entry=entry), policy=APP_ONLY)
+    assert ok(tried[-1])
+    assert [denial["name"] for denial in tried.run.denials()] == [name for name in names for _ in range(3)]
+    assert len(tried.run.err.splitlines()) < 20
+    assert "3× n" in tried.run.err
+    assert "other kinds of refusal" in tried.run.err
+    assert world.packets(address=EVIL) == []
+    assert tried.run.report["complete"] is True
+    assert tried.run.out == "" or "stockade:" not in tried.run.out  # the log is not mixed into the output
