@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
+from threading import get_ident
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
@@ -54,6 +55,7 @@ class Reactor:
         self._order = count()
         self._soon: deque[Callback] = deque()
         self._stopped = False
+        self._thread = get_ident()  # whoever makes it runs it
         # A pipe wakes epoll when another thread or a signal handler has put something into `_soon`.
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.watch(self._wake_r, READ, self._drain_wakeups)
@@ -70,6 +72,10 @@ class Reactor:
     def rewatch(self, fd: int, events: int) -> None:
         """Change what a watched descriptor is watched for; 0 leaves errors only."""
         self._epoll.modify(fd, events)
+
+    def forget(self, fd: int) -> None:
+        """Stop watching a descriptor that is closed next: the kernel then drops it from epoll by itself."""
+        self._watched.pop(fd, None)
 
     def unwatch(self, fd: int) -> None:
         """Stop watching; do this before the descriptor is closed. Unknown ones are ignored."""
@@ -99,8 +105,12 @@ class Reactor:
         self._sweep_at = max(SWEEP_TIMERS, 2 * len(self._timers))
 
     def call_threadsafe(self, callback: Callback) -> None:
-        """Call in the loop's thread; this may be used by any thread and by signal handlers."""
+        """Call in the loop's thread; this may be used by any thread, but not by signal handlers."""
         self._soon.append(callback)  # deque.append is atomic
+        if get_ident() != self._thread:  # the loop's own thread is not asleep
+            self._wake_up()
+
+    def _wake_up(self) -> None:
         try:
             os.write(self._wake_w, b"!")
         except BlockingIOError:
@@ -110,7 +120,12 @@ class Reactor:
 
     def on_signal(self, signum: int, callback: Callback) -> None:
         """Call `callback` in the loop when the process gets this signal."""
-        signal.signal(signum, lambda *_: self.call_threadsafe(callback))
+
+        def handle(_signum: int, _frame: object) -> None:
+            self._soon.append(callback)
+            self._wake_up()  # Python goes on waiting after a handler (PEP 475), so the pipe has to say it
+
+        signal.signal(signum, handle)
 
     def _drain_wakeups(self, _events: int) -> None:
         with suppress(BlockingIOError):

@@ -20,7 +20,7 @@ RUN = "run-1"
 
 
 def write_run(shelf: Path, attempts: int = 3, *, close: bool = True) -> bytes:
-    ledger = Ledger.open(shelf, RUN, wake=lambda word: None, on_failure=lambda error: None)
+    ledger = Ledger.open(shelf, RUN, wake=lambda word: word(), on_failure=lambda error: None)
     ledger.append("run.opened", {"argv": ["true"]})
     for number in range(attempts):
         ledger.append("attempt", {"verdict": "deny", "name": f"n{number}.test", "why": "ä – “x”"})
@@ -53,7 +53,7 @@ def test_r161_recovery_goes_on_after_the_last_whole_record_and_says_so(tmp_path:
     for length in range(1, len(whole)):
         shelf = tmp_path / str(length)
         place(shelf, whole[:length])
-        ledger = Ledger.recover(shelf, RUN, wake=lambda word: None, on_failure=lambda error: None)
+        ledger = Ledger.recover(shelf, RUN, wake=lambda word: word(), on_failure=lambda error: None)
         if length <= whole.find(b"\n"):
             ledger.append("run.opened", {})  # nothing was whole: the run begins now
         ledger.append("run.closed", {})
@@ -72,7 +72,7 @@ def test_r161_recovery_goes_on_after_the_last_whole_record_and_says_so(tmp_path:
 def test_a_closed_run_is_not_recovered(tmp_path: Path) -> None:
     write_run(tmp_path)
     with pytest.raises(UserError, match="run-closed"):
-        Ledger.recover(tmp_path, RUN, wake=lambda word: None, on_failure=lambda error: None)
+        Ledger.recover(tmp_path, RUN, wake=lambda word: word(), on_failure=lambda error: None)
 
 
 WRITE_FOREVER = """
@@ -183,7 +183,7 @@ def test_an_endless_line_is_damage_and_not_endless_memory(tmp_path: Path) -> Non
 
 def test_r163_line_count_is_record_count(tmp_path: Path) -> None:
     hostile = ["a\r\nb", "a\0b", "a\x1b[2Jb", "a\x85b", "a\u2028b", "a\udcffb", "x" * 100_000]
-    ledger = Ledger.open(tmp_path, RUN, wake=lambda word: None, on_failure=lambda error: None)
+    ledger = Ledger.open(tmp_path, RUN, wake=lambda word: word(), on_failure=lambda error: None)
     ledger.append("run.opened", {"argv": hostile})
     for text in hostile:
         ledger.append("attempt", {"verdict": "deny", "name": text, "path": text, "raw": text, "argv": [text]})

@@ -287,6 +287,9 @@ class Connection:
             return
         self._is_closing = True
         self._close_upstream(fx.CloseUpstream())
+        if self._client.ended and not self._client.pending:
+            self._finish(reset=False)  # both sides have ended: closing says the rest
+            return
         self._client.fin_wanted = True
         self._client.flush()
         self._linger_left = LINGER_BYTES
@@ -498,7 +501,7 @@ class Connection:
 
     def _drop(self, side: Side, *, reset: bool = False) -> None:
         if side.watched:
-            self._reactor.unwatch(side.sock.fileno())
+            self._reactor.forget(side.sock.fileno())
             side.watched = False
         if reset:
             close_with_reset(side.sock)

@@ -141,6 +141,7 @@ class Room:
         """Begin to serve; do this before the worker starts."""
         self._is_open = True
         for sock in self._listeners.tcp():
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it
             self.reactor.watch(sock.fileno(), READ, partial(self._accept, sock))
         for sock in self._listeners.udp():
             self.reactor.watch(sock.fileno(), READ, partial(self._names_server.receive, sock))
@@ -279,7 +280,6 @@ class Room:
     def _open_connection(self, sock: socket.socket) -> None:
         try:
             sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             dialled = sock.getsockname()
         except OSError:  # reset before we looked
             sock.close()

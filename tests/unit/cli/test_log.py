@@ -29,7 +29,7 @@ REQUIRED = """
 
 
 def open_ledger(shelf: Path, run: str) -> Ledger:
-    return Ledger.open(shelf, run, wake=lambda word: None, on_failure=lambda error: None)
+    return Ledger.open(shelf, run, wake=lambda word: word(), on_failure=lambda error: None)
 
 
 def write_run(shelf: Path, run: str, *attempts: dict[str, Any], close: bool = True) -> None:

@@ -13,7 +13,7 @@ from stockade.ledger.store import Ledger
 
 
 def open_run(shelf: Path, run: str) -> Ledger:
-    ledger = Ledger.open(shelf, run, wake=lambda word: None, on_failure=lambda error: None)
+    ledger = Ledger.open(shelf, run, wake=lambda word: word(), on_failure=lambda error: None)
     ledger.append("run.opened", {})
     return ledger
 
