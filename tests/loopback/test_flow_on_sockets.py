@@ -24,7 +24,7 @@ import pytest
 from doubles.fake_driver import Room as Judge
 from doubles.messages import get
 from stockade.decision.request import Attempt, Decision
-from stockade.gateway.driver import Connection
+from stockade.gateway.driver import Connection, Side
 from stockade.net.endpoint import Endpoint
 from stockade.net.host import Host
 from stockade.protocol.effects import RecordOutcome
@@ -273,3 +273,21 @@ def test_a_permitted_attempt_that_ends_before_its_record_is_durable_has_an_outco
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     assert bench.ended.acquire(timeout=5)
     assert [(outcome.of, outcome.outcome) for outcome in bench.outcomes] == [(1, "reset")]
+
+
+def test_an_answer_that_cannot_be_delivered_still_has_its_outcome(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client resets in the same moment: the flow has said all that is to be said, and it is not lost."""
+    write = Side.write
+
+    def fail_to_answer(side: Side, data: bytes) -> None:
+        if data.startswith(b"HTTP/1.1 501"):
+            raise ConnectionResetError
+        write(side, data)
+
+    monkeypatch.setattr(Side, "write", fail_to_answer)
+    with socket.create_connection(("127.0.0.1", bench.direct)) as client:
+        client.sendall(get("/", bench.authority, method="HEAD"))  # an answer in one piece
+        assert bench.ended.acquire(timeout=5)
+    assert [outcome.of for outcome in bench.outcomes] == [1]

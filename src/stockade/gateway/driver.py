@@ -488,15 +488,17 @@ class Connection:
 
     def _last_words(self, *events: ev.Event) -> None:
         """Write down what the flow says to the end of it, perform nothing else, and close."""
+        left = list(self._effects)  # what the flow had said already when a send failed is on record too
         self._effects.clear()
         for event in events:
-            for effect in self._flow.feed(event, self._reactor.now()):
-                if isinstance(effect, fx.RecordOutcome):
-                    self._outcome(effect)
-                elif isinstance(effect, fx.Record):
-                    seq = self._room.record(effect.attempt, effect.decision, _nobody_waits)
-                    if effect.decision.verdict is not Verdict.DENY:
-                        self._undelivered = seq
+            left += self._flow.feed(event, self._reactor.now())
+        for effect in left:
+            if isinstance(effect, fx.RecordOutcome):
+                self._outcome(effect)
+            elif isinstance(effect, fx.Record):
+                seq = self._room.record(effect.attempt, effect.decision, _nobody_waits)
+                if effect.decision.verdict is not Verdict.DENY:
+                    self._undelivered = seq
         self._finish(reset=True)
 
     def _drop(self, side: Side, *, reset: bool = False) -> None:
