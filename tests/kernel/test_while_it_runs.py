@@ -380,4 +380,4 @@ def test_a_report_holds_what_is_not_utf_8(tmp_path: Path) -> None:
     command = [COMMAND, "run", *own, "--write", ".", "--", "true", b"\xfe\x1b[31m"]
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=15)
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "report.json").read_text())["argv"] == ["true", r"\xfe\x1b[31m"]
+    assert json.loads((tmp_path / "report.json").read_text())["argv"] == ["true", r"\xfe\u{1b}[31m"]
