@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +35,7 @@ def test_r089_nodes_own_fetch_works_without_a_variable_and_is_judged(
     assert [denial["name"] for denial in bad.denials()] == ["evil.test"]
 
 
-@pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh client here")
+@pytest.mark.needs("ssh", "git")
 @pytest.mark.parametrize("name", ["app.test", "evil.test"])
 def test_r091_git_over_ssh_reaches_a_listed_host_and_fails_fast_on_another(
     stockade: Callable[..., Any], world: World, name: str
@@ -82,6 +81,35 @@ def test_r093_no_proxy_variable_is_set_and_none_changes_a_verdict(
     assert len(world.requests()) == len(lists)
     assert {denial["reason"] for denial in run.denials()} == {"not-listed"}
     assert len(run.denials()) == len(lists)
+
+
+LISTS = ("", "*", ".test", "evil.test", "93.184.216.0/24", " evil.test , app.test ", "test,*.test")
+URLLIB = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=5).status)"
+OTHERS = {
+    "urllib": f'/usr/bin/python3 -c "{URLLIB}" http://%s/',
+    "wget": "wget -q -T 5 -t 1 -O /dev/null http://%s/",
+    "git": "git ls-remote -q http://%s/range.git HEAD",
+}
+
+
+@pytest.mark.needs("wget", "git")
+@pytest.mark.parametrize("command", OTHERS.values(), ids=OTHERS)
+def test_r093_whatever_a_client_makes_of_no_proxy_the_verdict_is_the_same(
+    stockade: Callable[..., Any], world: World, command: str
+) -> None:
+    """Some of these go direct and some by the proxy, each client in its own way: nothing depends on it."""
+    script = "; ".join(
+        f"no_proxy='{text}' http_proxy=http://198.18.0.1:3128 {command % name} >/dev/null; echo $?"
+        for text in LISTS
+        for name in ("evil.test", "git.test")
+    )
+    run = stockade(["env", "HOME=/tmp", "sh", "-c", script], allow("git.test"))
+    codes = [int(line) for line in run.out.split()]
+    assert all(codes[0::2])
+    assert not any(codes[1::2])
+    assert world.arrivals(address="93.184.216.66") == []
+    assert [denial["reason"] for denial in run.denials()] == ["not-listed"] * len(LISTS)
+    assert {attempt["entry"] for attempt in run.attempts()} == {"transparent", "http-proxy"}
 
 
 @pytest.mark.parametrize("road", ["http", "socks5h"])

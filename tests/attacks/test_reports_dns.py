@@ -80,6 +80,11 @@ def test_r048_a_dns_over_https_provider_is_not_reached_unless_listed(
     world.set_dns({"doh.test": {"a": [EVIL]}})
     body = "POST /dns-query HTTP/1.1\r\nHost: doh.test\r\nContent-Length: 3\r\n\r\nabc"
     step = {"do": "talk", "host": "doh.test", "port": 443, "entry": entry, "sni": "doh.test", "send": body}
+    listed = contained(step, policy=allow("doh.test"))
+    assert [arrival["sni"] for arrival in world.arrivals(address=EVIL)] == ["doh.test"]
+    # That it was used is on record; what was asked there is not, so lint warns of such a rule.
+    assert [attempt["name"] for attempt in listed.run.attempts()] == ["doh.test"]
+    world.reset()
     tried = contained(step, policy=allow("app.test"))
     assert world.packets() == []
     assert [denial["name"] for denial in tried.run.denials()] == ["doh.test"]
@@ -87,18 +92,23 @@ def test_r048_a_dns_over_https_provider_is_not_reached_unless_listed(
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_r049_the_address_that_was_judged_is_the_one_that_is_dialled(
-    contained: Do, world: World, entry: str
+    in_the_open: Do, contained: Do, world: World, entry: str
 ) -> None:
     """First answer public, every later one a trap; no attempt may mix the two."""
-    later = [{"a": ["10.20.0.5"]}] * 50
-    world.set_dns({"turn.test": {"ttl": 0, "sequence": [{"a": [APP]}, *later]}})
+    turning: dict[str, Any] = {"ttl": 0, "sequence": [{"a": [APP]}] + [{"a": ["10.20.0.5"]}] * 50}
+    world.set_dns({"turn.test": turning})
+    in_the_open(get("turn.test"), get("turn.test"))
+    assert [arrival["address"] for arrival in world.arrivals()] == [APP, "10.20.0.5"]
+    world.reset()
+    world.set_dns({"turn.test": turning})
     tried = contained(
         get("turn.test", entry=entry), {"do": "sleep", "seconds": 1.2}, get("turn.test", entry=entry),
         policy=allow("turn.test"),
     )  # fmt: skip
     assert ok(tried[0])
-    assert world.packets(address="10.20.0.5") == []
-    assert [request["host"] for request in world.requests()][:1] == ["turn.test"]
+    assert {packet["address"] for packet in world.packets()} == {APP}
+    assert [request["host"] for request in world.requests()] == ["turn.test"]
+    assert [denial["reason"] for denial in tried.run.denials()] == ["private-address"]
 
 
 ANSWERS: dict[str, dict[str, Any]] = {

@@ -173,11 +173,10 @@ def test_r107_a_slow_reader_of_a_large_body_does_not_fill_memory(
     assert peak < 150_000
 
 
-def test_r108_when_the_gateway_dies_the_worker_ends_and_reaches_nothing(
-    stockade: Any, world: World, tmp_path: Path
-) -> None:
+def test_r108_when_the_gateway_dies_the_worker_ends_and_reaches_nothing(stockade: Any, world: World) -> None:
+    """In the middle of a transfer, while another process tries and tries to get out."""
     download = "curl -sS -N 'http://app.test/drip/1000?gap=0.02'"
-    script = f"{download} & sleep 1; while :; do curl -s http://evil.test/; done"
+    script = f"{download} & while :; do curl -s -m 1 http://evil.test/; done"
     worker = stockade.start(["sh", "-c", f"echo up; {script}"], APP_ONLY)
     assert worker.stdout is not None
     assert worker.stdout.readline() == b"up\n"
@@ -186,8 +185,12 @@ def test_r108_when_the_gateway_dies_the_worker_ends_and_reaches_nothing(
     os.kill(worker.pid, signal.SIGKILL)
     worker.stdout.read()  # end of file: the last process that held the other end is gone
     worker.wait()
+    assert world.packets(address="93.184.216.66") == []
+    records = stockade.read_ledger(stockade.ledger)
+    assert "run.closed" not in {record["kind"] for record in records}  # `stockade log` calls such a run open
     world.reset()
-    assert world.packets() == []
+    assert stockade(["curl", "-sS", "http://app.test/"], APP_ONLY).code == 0  # the next run starts clean
+    assert [request["path"] for request in world.requests()] == ["/"]
 
 
 def test_r109_more_connections_than_descriptors_do_not_stop_the_gateway(contained: Do, world: World) -> None:
