@@ -55,7 +55,7 @@ class Reactor:
         self._order = count()
         self._soon: deque[Callback] = deque()
         self._stopped = False
-        self._thread = get_ident()  # whoever makes it runs it
+        self._thread = 0  # whose turn it is; nobody's before the first one
         # A pipe wakes epoll when another thread or a signal handler has put something into `_soon`.
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.watch(self._wake_r, READ, self._drain_wakeups)
@@ -144,6 +144,7 @@ class Reactor:
 
     def turn(self, timeout_s: float | None) -> None:
         """Wait once, at most `timeout_s`, then call what is ready and due."""
+        self._thread = get_ident()
         if self._soon:
             timeout_s = 0
         elif self._timers:

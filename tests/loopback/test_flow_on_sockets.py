@@ -51,6 +51,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             for _ in range(40):
                 self.wfile.write(b"10000\r\n" + bytes(65536) + b"\r\n3\r\nabc\r\n")
             self.wfile.write(b"0\r\n\r\n")
+        elif self.path == "/reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            self.close_connection = True
         elif self.path == "/cut":
             self.send_response(200)
             self.send_header("Content-Length", "100")
@@ -291,3 +295,14 @@ def test_an_answer_that_cannot_be_delivered_still_has_its_outcome(
         client.sendall(get("/", bench.authority, method="HEAD"))  # an answer in one piece
         assert bench.ended.acquire(timeout=5)
     assert [outcome.of for outcome in bench.outcomes] == [1]
+
+
+def test_a_destination_that_resets_is_a_502_and_the_next_request_is_served(bench: Bench) -> None:
+    client = http.client.HTTPConnection("127.0.0.1", bench.direct)
+    assert ask(client, "/before", bench.authority) == (200, b"/before")
+    assert ask(client, "/reset", bench.authority)[0] == 502
+    assert ask(client, "/after", bench.authority) == (200, b"/after")
+    client.close()
+    assert [decision.verdict.word for decision in bench.decisions] == ["allow"] * 3
+    assert bench.ended.acquire(timeout=5)
+    assert [outcome.status for outcome in bench.outcomes] == [200, 502, 200]

@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable
 
 from stockade.decision.request import Permit
+from stockade.gateway.closing import is_dead
 from stockade.gateway.upstream import ConnectRequest
 from stockade.net.address import IPAddress
 from stockade.reactor import READ, WRITE, Reactor, Timer
@@ -97,7 +98,7 @@ class Dial:
             return None
         fd = sock.fileno()
         self._tries[fd] = (sock, address)
-        if code == 0 or _is_connected(sock):
+        if code == 0 or not is_dead(sock):  # a near peer answers before `connect` is back
             self._win(fd)
         else:
             self._reactor.watch(fd, WRITE, lambda _events: self._ready(fd))
@@ -166,12 +167,3 @@ class Dial:
             sock.close()
         self._tries.clear()
         self._waiting.clear()
-
-
-def _is_connected(sock: socket.socket) -> bool:
-    """True if the handshake is over already: a near peer answers before `connect` is back."""
-    try:
-        sock.getpeername()
-    except OSError:
-        return False
-    return True

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import replace
 
 from stockade.decision.request import Attempt, Decision
-from stockade.gateway.closing import close_with_reset
+from stockade.gateway.closing import close_with_reset, is_dead, notice_when_gone
 from stockade.gateway.dial import Dial as Dialing
 from stockade.gateway.relay import READ_BYTES, LimitReached, Way
 from stockade.net.address import IPAddress
@@ -203,6 +203,8 @@ class Connection:
             self._finish(reset=True)
         finally:
             self._is_busy = False
+        if self._effects:  # the destination was lost, and the flow goes on without it
+            self._take_turn(None, 0)
 
     def _record(self, effect: fx.Record) -> None:
         seq = self._room.record(effect.attempt, effect.decision, self._recorded)
@@ -396,8 +398,8 @@ class Connection:
         self._reactor.unwatch(side.sock.fileno())
         side.watched = False
         side.interest = -1
-        if side.pending:  # nobody takes it any more
-            raise ConnectionResetError
+        if side.pending or side.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            raise ConnectionResetError  # nobody takes it any more, or nobody is there
 
     def _writable(self, side: Side) -> None:
         side.flush()
@@ -466,6 +468,8 @@ class Connection:
         if self._is_tunnel and way.source_ended and not is_last:
             target.fin_wanted = True
             target.flush()
+            if upstream:
+                notice_when_gone(source.sock)
         event = ev.Pumped(upstream, way.count, way.source_ended)
         self._effects.extend(self._flow.feed(event, self._reactor.now()))
 
@@ -478,13 +482,36 @@ class Connection:
     # --- ends ------------------------------------------------------------------------------
 
     def _broken(self) -> None:
-        """One of the sockets failed: the flow says what that means for the record."""
+        """One of the sockets failed; to lose the destination need not be the end, so the flow is asked."""
         events: list[ev.Event] = []
         for upstream, way in ((True, self._way_up), (False, self._way_down)):
             if way is not None:
-                events.append(ev.Pumped(upstream, way.count, True))
+                events.append(ev.Pumped(upstream, way.count, way.source_ended))
         self._release_ways()
-        self._last_words(*events, ev.ClientEnded(reset=True))
+        far = self._upstream
+        is_redialing = any(isinstance(effect, fx.Dial) for effect in self._effects)
+        if far is None or is_redialing or is_dead(self._client.sock) or not is_dead(far.sock):
+            self._last_words(*events, ev.ClientEnded(reset=True))
+            return
+        self._drop(far, reset=True)
+        self._upstream = None
+        events += self._forget_upstream_effects()
+        for event in [*events, ev.UpstreamEnded(reset=True)]:
+            self._effects.extend(self._flow.feed(event, self._reactor.now()))
+
+    def _forget_upstream_effects(self) -> list[ev.Event]:
+        """Take out what was still to be done with a destination that is gone; its ways end unbegun."""
+        events: list[ev.Event] = []
+        kept: list[fx.Effect] = []
+        for effect in self._effects:
+            if isinstance(effect, fx.Pump):
+                events.append(ev.Pumped(effect.upstream, 0))
+            elif isinstance(effect, fx.Tunnel):
+                events += [ev.Pumped(True, 0), ev.Pumped(False, 0)]
+            elif not isinstance(effect, fx.ToUpstream | fx.EndUpstream | fx.CloseUpstream):
+                kept.append(effect)
+        self._effects = deque(kept)
+        return events
 
     def _last_words(self, *events: ev.Event) -> None:
         """Write down what the flow says to the end of it, perform nothing else, and close."""

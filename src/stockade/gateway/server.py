@@ -190,11 +190,16 @@ class Room:
 
     def decide(self, attempt: Attempt, addresses: tuple[IPAddress, ...] | None = None) -> Decision:
         """The engine's decision; it is told when a permitted answer sent the worker there."""
-        host = attempt.host
-        if self._redirects and isinstance(host, Host) and (host.name, attempt.port) in self._redirects:
-            attempt = replace(attempt, redirected=True)
+        attempt, host = self._flag_redirect(attempt), attempt.host
         approved_by = self._approved.get((host.name, attempt.port)) if isinstance(host, Host) else None
         return self.engine.decide(attempt, addresses, approved_by=approved_by)
+
+    def _flag_redirect(self, attempt: Attempt) -> Attempt:
+        """Mark an attempt as the next hop if a permitted answer has named its host and port."""
+        host = attempt.host
+        if self._redirects and isinstance(host, Host) and (host.name, attempt.port) in self._redirects:
+            return replace(attempt, redirected=True)
+        return attempt
 
     def refuse(self, attempt: Attempt, reason: Reason, why: str | None = None) -> Decision:
         return self.engine.refuse(attempt, reason, why)
@@ -203,6 +208,7 @@ class Room:
         return self.engine.protocol_for(host, port)
 
     def record(self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> int:
+        attempt = self._flag_redirect(attempt)
         if decision.rate_per_s is not None and decision.verdict is not Verdict.DENY:
             recorded = self._pace.slow(decision.rule, decision.rate_per_s, recorded)
         return self.journal.attempt(attempt, decision, recorded)

@@ -24,6 +24,7 @@ from stockade.ledger.record import clean_text, decision_id
 from stockade.ledger.store import Ledger
 from stockade.net.address import IPAddress
 from stockade.policy.model import Policy
+from stockade.protocol.line import FlowLimits
 from stockade.reactor import Reactor
 from stockade.run.completeness import Completeness, weigh
 from stockade.run.control import ControlSocket
@@ -106,7 +107,9 @@ class Session:
         limits = self.policy.limits
         wanted = DEFAULT_CONNECTION_LIMIT if limits.connections is None else limits.connections
         room_limits = RoomLimits(
-            connections=plan_connections(wanted, probe_descriptors()), upload_bytes=limits.upload_bytes
+            connections=plan_connections(wanted, probe_descriptors()),
+            upload_bytes=limits.upload_bytes,
+            flow=FlowLimits(hold_s=self.policy.hold_s),
         )
         room = Room(
             self.reactor,
