@@ -227,3 +227,11 @@ def test_what_went_over_before_a_cut_is_on_record(transparent: Open, room: Room)
     [outcome] = flow.outcomes
     assert (outcome.outcome, outcome.sent_bytes) == ("cut", len(flow.to_upstream))
     assert outcome.received_bytes == len(answer)
+
+
+def test_a_permit_that_a_new_policy_overtakes_has_an_outcome(transparent: Open, room: Room) -> None:
+    flow = transparent(holds_back=(ev.Recorded,)).client(get())
+    replace_policy(flow, room, WITHOUT_APP).release()
+    assert flow.decisions == [("allow", "rule-allows"), ("deny", "policy-changed")]
+    assert [(outcome.of, outcome.outcome) for outcome in flow.outcomes] == [(1, "cut")]
+    assert flow.to_upstreams == []

@@ -240,6 +240,7 @@ class Docket:
             if not self._has_policy_moved or (denial := self._reconsider(case)) is None:
                 self.running = case
                 break
+            self.finish(case, "cut", denial.reason.value)  # the record said yes, and nothing came of it
             case.decision = denial
         if case.failure is not None:
             self.finish(case, "resolution-failed", case.failure)
