@@ -381,3 +381,15 @@ def test_a_report_holds_what_is_not_utf_8(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=15)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "report.json").read_text())["argv"] == ["true", r"\xfe\u{1b}[31m"]
+
+
+def test_a_sandbox_that_dies_under_the_command_is_a_failure_and_says_so(stockade: Any, world: World) -> None:
+    """Killed from outside: bubblewrap, whose end takes the stage and the command with it."""
+    talk = Talk(stockade, ALLOWED)
+    assert talk.say("allowed.test", "one") == "one"
+    children = Path(f"/proc/{talk.worker.pid}/task/{talk.worker.pid}/children").read_text().split()
+    (bwrap,) = [pid for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "bwrap"]
+    os.kill(int(bwrap), signal.SIGKILL)
+    _out, err = talk.worker.communicate(timeout=15)
+    assert talk.worker.returncode == 104, err
+    assert b"sandbox-died" in err

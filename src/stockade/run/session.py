@@ -200,6 +200,14 @@ class Session:
 
     def _worker_ended(self, ended: WorkerExit) -> None:
         self._exit = ended
+        if ended.code is None and ended.signal is None and ended.exec_errno is None:
+            self._fail(
+                ContainmentError(
+                    "sandbox-died",
+                    "the sandbox's own first process ended under the command, which is killed with it",
+                    "was it killed from outside, or by the kernel for want of memory?",
+                )
+            )
         self.reactor.stop()
 
     def _ledger_failed(self, error: Exception) -> None:
