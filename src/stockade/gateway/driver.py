@@ -194,8 +194,8 @@ class Connection:
                 _PERFORM[type(effect)](self, effect)
             if not self._is_finished:
                 self._watch()
-        except LimitReached:
-            self._last_words(ev.UploadUsedUp())
+        except LimitReached as stop:
+            self._last_words(ev.UploadUsedUp(stop.unsent_bytes))
         except OSError:
             self._broken()
         except Exception as error:  # noqa: BLE001  # one of the two places (STYLE): a fault in one flow
@@ -245,7 +245,7 @@ class Connection:
 
     def _to_upstream(self, effect: fx.ToUpstream) -> None:
         if not self._room.spend_upload(len(effect.data)):
-            raise LimitReached
+            raise LimitReached(len(effect.data))
         if self._upstream is not None:
             self._upstream.write(effect.data)
 

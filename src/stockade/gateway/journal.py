@@ -173,4 +173,4 @@ def target_text(attempt: Attempt) -> str:
     name = attempt.host.name if isinstance(attempt.host, Host) else attempt.host.raw
     if attempt.query_type is not None:
         return f"{name} ({attempt.query_type})"
-    return f"{name}:{attempt.port}"
+    return f"{name}:{attempt.port}" if attempt.port else name

@@ -177,12 +177,20 @@ class Way:
         self.wants_write = self._in_pipe > 0 or self._buffer is not None
 
     def _account(self, count: int) -> None:
+        if self._spend is not None and not self._spend(count):
+            raise LimitReached(0)  # taken from the source and dropped here: it was never counted
         self.count += count
         if self._left is not None:
             self._left -= count
-        if self._spend is not None and not self._spend(count):
-            raise LimitReached
 
 
 class LimitReached(Exception):  # noqa: N818  # a stop sign between relay and driver, not a fault
-    """The run's upload is used up; the driver cuts the connection and records it."""
+    """The run's upload is used up; the driver cuts the connection and records it.
+
+    Attributes:
+        unsent_bytes: What the flow has counted already and what does not leave now.
+    """
+
+    def __init__(self, unsent_bytes: int) -> None:
+        super().__init__(unsent_bytes)
+        self.unsent_bytes = unsent_bytes

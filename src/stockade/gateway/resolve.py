@@ -33,7 +33,9 @@ TTL_CEILING_S = 300.0
 FAILURE_TTL_S = 1.0
 CACHE_NAMES = 4096
 LOOKUP_TIMEOUT_S = 8.0
-THREADS = 8
+THREADS = 16
+# Names of one zone are often answered by one server; if it is silent, it holds up at most so many threads.
+THREADS_FOR_ZONE = 4
 HOSTS_FILE = Path("/etc/hosts")
 
 Answered = Callable[[tuple[IPAddress, ...], "str | None"], None]
@@ -66,6 +68,8 @@ class Resolver:
         self._waiting: dict[str, list[Answered]] = {}
         self._queue: deque[str] = deque()
         self._queued = threading.Semaphore(0)
+        self._asking: dict[str, int] = {}
+        self._held_back: dict[str, deque[str]] = {}
         self._threads: list[threading.Thread] = []
 
     def resolve(self, host: Host, before_question: Callable[[Host, Proceed], None], done: Answered) -> None:
@@ -98,6 +102,12 @@ class Resolver:
         return Answer(listed, None, 0.0) if listed else None
 
     def _ask(self, name: str) -> None:
+        """Hand the name to a thread, or keep it until its zone may have one more."""
+        zone = zone_of(name)
+        if self._asking.get(zone, 0) >= THREADS_FOR_ZONE:
+            self._held_back.setdefault(zone, deque()).append(name)
+            return
+        self._asking[zone] = self._asking.get(zone, 0) + 1
         if len(self._threads) < min(THREADS, len(self._waiting)):
             thread = threading.Thread(target=self._serve, name="stockade-resolve", daemon=True)
             self._threads.append(thread)
@@ -113,13 +123,31 @@ class Resolver:
             answer = ask_upstream(name)
             self._reactor.call_threadsafe(partial(self._answered, name, *answer))
 
+    def _give_back(self, zone: str) -> None:
+        """A thread of this zone is free: the next name of the zone, if one waits, may use it."""
+        self._asking[zone] -= 1
+        if not self._asking[zone]:
+            del self._asking[zone]
+        waiting = self._held_back.get(zone)
+        if waiting:
+            name = waiting.popleft()
+            if not waiting:
+                del self._held_back[zone]
+            self._ask(name)
+
     def _answered(self, name: str, addresses: tuple[IPAddress, ...], error: str | None, ttl_s: float) -> None:
+        self._give_back(zone_of(name))
         if len(self._cache) >= CACHE_NAMES:
             self._cache.clear()
         lifetime_s = min(max(ttl_s, TTL_FLOOR_S), TTL_CEILING_S)
         self._cache[name] = Answer(addresses, error, self._reactor.now() + lifetime_s)
         for done in self._waiting.pop(name, []):
             done(addresses, error)
+
+
+def zone_of(name: str) -> str:
+    """The last two labels: near enough to "names that share a server" for sharing threads fairly."""
+    return ".".join(name.rsplit(".", 2)[-2:])
 
 
 def addresses_in_hosts_file(path: Path, name: str) -> tuple[IPAddress, ...]:

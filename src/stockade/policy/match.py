@@ -30,6 +30,9 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _NOT_IN_PATH = re.compile(r"[^\x21-\x7e]|[\\?#]")
 _HIDDEN = re.compile(r"%(?:2F|5C|[01][0-9A-F]|7F)")  # slash, backslash, control characters
+# Spellings that only a careless reader turns into one of those or a dot: escaped twice or more, and UTF-8
+# that is longer than it need be (RFC 3629 section 10 names /../ in this form).
+_CARELESS = re.compile(r"%(?:25)+(?:2[EF]|5C|[01][0-9A-F]|7F)|%(?:C[01]%[89AB]|E0%[89]|F0%8|F[8-F]%)")
 _DOTS = re.compile(r"(?:^|/)\.{1,2}(?:;[^/]*)?(?=/|$)")
 
 
@@ -46,7 +49,7 @@ def canonical_path(path: str) -> str | None:
         if any(found[1] is None for found in _ESCAPE.finditer(path)):
             return None
         path = _ESCAPE.sub(_undo_needless, path)
-        if _HIDDEN.search(path):
+        if _HIDDEN.search(path) or _CARELESS.search(path.upper()):
             return None
     return None if "/." in path and _DOTS.search(path) else path
 

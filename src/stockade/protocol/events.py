@@ -83,7 +83,12 @@ class HoldAnswered(Struct, frozen=True):
 
 
 class UploadUsedUp(Struct, frozen=True):
-    """The run may send no more (`limits: upload`): the connection is cut after this."""
+    """The run may send no more (`limits: upload`): the connection is cut after this.
+
+    Of what the last `ToUpstream` gave, these bytes did not leave.
+    """
+
+    unsent_bytes: int = 0
 
 
 Event = (

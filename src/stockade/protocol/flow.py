@@ -147,8 +147,8 @@ class Flow:
             line.upstream_ended = True
         elif kind is PolicyReplaced:
             self._docket.policy_moved()
-        elif kind is UploadUsedUp:
-            self._cut_upload()
+        elif isinstance(event, UploadUsedUp):
+            self._cut_upload(event.unsent_bytes)
 
     def _take_in_pumped(self, event: Pumped) -> None:
         line = self._line
@@ -159,11 +159,12 @@ class Flow:
             line.is_pumping_down = False
             line.upstream_ended = line.upstream_ended or event.ended
 
-    def _cut_upload(self) -> None:
+    def _cut_upload(self, unsent_bytes: int) -> None:
         running = self._docket.running
         if running is None:
             self._line.close(reset=True)
         else:
+            running.sent_bytes = max(0, running.sent_bytes - unsent_bytes)
             self._docket.cut(self._docket.refuse(running.attempt, Reason.UPLOAD_LIMIT))
 
     # --- the script ------------------------------------------------------------------

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Reply = Callable[[dict[str, object]], None]
 
 REQUEST_LIMIT_BYTES = 1 << 20
+ACCEPT_AGAIN_S = 0.2
 _CREDENTIALS = struct.Struct("3i")
 # What the worker's view and the room's limits were made of; another policy cannot change them any more.
 _FIXED_KEYS = ("files", "limits")
@@ -50,9 +51,15 @@ class ControlSocket:
         )
         self._listener.bind(socket_name(session.run_id))
         self._listener.listen(8)
-        session.reactor.watch(self._listener.fileno(), READ, lambda _events: self._accept())
+        self._is_open = True
+        self._watch_listener()
+
+    def _watch_listener(self) -> None:
+        if self._is_open:
+            self._session.reactor.watch(self._listener.fileno(), READ, lambda _events: self._accept())
 
     def close(self) -> None:
+        self._is_open = False
         for sock in (self._listener, *self._clients):
             self._session.reactor.unwatch(sock.fileno())
             sock.close()
@@ -61,7 +68,9 @@ class ControlSocket:
     def _accept(self) -> None:
         try:
             sock, _ = self._listener.accept()
-        except OSError:
+        except OSError:  # no descriptor is free: look again later instead of spinning
+            self._session.reactor.unwatch(self._listener.fileno())
+            self._session.reactor.call_later(ACCEPT_AGAIN_S, self._watch_listener)
             return
         _pid, uid, _gid = _CREDENTIALS.unpack(
             sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)

@@ -164,3 +164,27 @@ def test_no_path_makes_a_pattern_slow() -> None:
     permits_path(glob, "/" + "a" * 8_000)
     permits_path(glob, "/a" * 8_000)
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/simple/%c0%ae%c0%ae/x",
+        "/simple/%E0%80%AE/x",
+        "/simple/%252e%252e/x",
+        "/a/%252f",
+        "/a/%25252e/x",
+        "/a/%255Cx",
+    ],
+)
+def test_a_spelling_that_only_a_careless_reader_decodes_is_not_permitted(path: str) -> None:
+    """RFC 3629 section 10: overlong forms; and escapes that are undone twice."""
+    assert canonical_path(path) is None
+    assert not permits_path((parse_path_pattern("/**"),), path)
+
+
+@pytest.mark.parametrize(
+    "path", ["/a/100%25", "/a/%2520b", "/caf%C3%A9", "/caf%E9", "/%E2%82%AC", "/%F0%9F%90%8D"]
+)
+def test_ordinary_escapes_stay_permitted(path: str) -> None:
+    assert permits_path((parse_path_pattern("/**"),), path)
