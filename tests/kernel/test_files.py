@@ -422,6 +422,31 @@ def test_f14_a_planted_module_is_not_imported_by_the_stage_or_by_us(contained: C
 # --- the view of a run is the view that was judged -------------------------------------------
 
 
+def make_environment(folder: Path) -> Path:
+    """A virtual environment around the machine's Python, with one package in it."""
+    library = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    library.mkdir(parents=True)
+    (library / "kept.py").write_text("")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").symlink_to(os.path.realpath("/usr/bin/python3"))
+    (folder / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    return folder
+
+
+def test_a_virtual_environment_outside_the_workspace_keeps_its_packages(contained: Contained) -> None:
+    environment = make_environment(contained.work.parent / "environment")
+    result = contained(str(environment / "bin" / "python"), "-c", "import kept, sys; print(sys.prefix)")
+    assert result.out.strip() == str(environment), result.err
+
+
+def test_a_planted_link_to_a_virtual_environment_does_not_show_it(contained: Contained) -> None:
+    environment = make_environment(contained.work.parent / "environment")
+    (contained.work / ".venv").symlink_to(environment)
+    for program in (".venv/bin/python", str(contained.work / ".venv" / "bin" / "python"), "python3"):
+        result = contained(program, "-c", f"import os; print(os.path.exists({str(environment / 'lib')!r}))")
+        assert "True" not in result.out, program
+
+
 def test_interpreters_outside_usr_are_shown_for_a_virtual_environment(contained: Contained) -> None:
     # A copy of the system's Python in a private prefix, and an environment made from it.
     prefix = contained.work.parent / "python"

@@ -96,7 +96,7 @@ def probe_path(path: str, asked_by: str) -> PathFact:
     Raises:
         UserError: It does not exist, goes through a link, or may never be shown.
     """
-    if any(path == place or path.startswith(place + "/") for place in _NEVER_SHOWN):
+    if path == "/" or any(path == place or path.startswith(place + "/") for place in _NEVER_SHOWN):
         raise UserError("path-not-shown", f"{asked_by}: {path} belongs to the machine and is never shown")
     try:
         fd = kernel.open_without_links(path, os.O_PATH)

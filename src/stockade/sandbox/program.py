@@ -21,6 +21,7 @@ _PYTHON = re.compile(r"python3?(\.\d+)?$")
 _INTERPRETERS_DEEP = 3
 _LINKS_DEEP = 40  # as the kernel
 _VENVS = (".venv", "venv")
+_ENVIRONMENT = "virtual environment of the command"
 # Never shown as somebody's library folder, whatever lies in them.
 _TOO_WIDE = frozenset(
     [
@@ -72,15 +73,18 @@ def resolve_program(
     libraries: dict[str, Library] = {}
     links: dict[str, str] = {}
     for start in starts:
+        is_given = start == typed and not _is_planted(start, workspace)
         for path in _chain(start):
-            for fact, why in _needs_of(path, workspace, visible):
+            environment = _environment_of(path, workspace) if is_given else []
+            for fact, why in (*environment, *_needs_of(path, workspace, visible)):
                 libraries.setdefault(fact.path, (fact, why))
             links |= link_hops(path)
     shown = (*visible, *libraries)
     outside = tuple((path, target) for path, target in links.items() if not _is_visible(path, shown))
     folder = os.path.realpath(os.path.dirname(typed)) if typed else ""
+    in_sight = (*visible, *(fact.path for fact, why in libraries.values() if why == _ENVIRONMENT))
     is_reachable = not typed or (
-        _is_visible(folder, visible) if "/" in name else os.path.dirname(typed) in inside_path
+        _is_visible(folder, in_sight) if "/" in name else os.path.dirname(typed) in inside_path
     )
     return ProgramFacts("" if is_reachable else os.path.realpath(typed), tuple(libraries.values()), outside)
 
@@ -111,6 +115,22 @@ def _chain(start: str) -> list[str]:
     while len(found) < _INTERPRETERS_DEEP and (following := _interpreter_of(os.path.realpath(found[-1]))):
         found.append(following)
     return found
+
+
+def _environment_of(path: str, workspace: str) -> list[Library]:
+    """The virtual environment of a Python outside the workspace; its link alone would lose its packages."""
+    folder = os.path.realpath(os.path.dirname(path))
+    prefix = os.path.dirname(folder)
+    is_one = _PYTHON.match(os.path.basename(path)) and os.path.isfile(f"{prefix}/pyvenv.cfg")
+    if not is_one or _is_planted(path, workspace) or not _may_be_shown(prefix):
+        return []
+    return [_library(prefix, _ENVIRONMENT)]
+
+
+def _is_planted(path: str, workspace: str) -> bool:
+    """True if the file, or a link on the way to it, lies in the workspace: a worker may have put it there."""
+    folder = os.path.dirname(path)
+    return any(is_below(place, workspace) for place in (os.path.realpath(folder), *link_hops(folder)))
 
 
 def _needs_of(path: str, workspace: str, visible: Sequence[str]) -> list[Library]:
