@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from stockade.errors import UserError
-from stockade.ledger.record import ATTEMPT, HEARTBEAT, KINDS, OUTCOME, VERDICTS, clean_text
+from stockade.ledger.record import ATTEMPT, CLOSED, HEARTBEAT, KINDS, OPENED, OUTCOME, VERDICTS, clean_text
 from stockade.ledger.shelf import Record, RunReader, RunState, ShelfFollower, find_run, list_resting_runs
 from stockade.vocabulary import Entry
 
@@ -30,8 +30,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "log",
         help="show what was tried, what was decided and why",
-        description="Show the records of the runs on a shelf, oldest run first. The table shows attempts and"
-        " what frames them; --json gives every record. Filters leave attempts only, unless --kind says more.",
+        description="Show the records of the runs on a shelf, oldest run first. The table shows attempts and,"
+        " shortened, what frames them; --json gives every record whole. Filters leave attempts only, unless"
+        " --kind says more.",
     )
     parser.add_argument(
         "--ledger", metavar="DIR", help="the shelf (default: $XDG_STATE_HOME/stockade/ledger)"
@@ -40,7 +41,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("-f", "--follow", action="store_true", help="go on with what happens, until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="one object per line, all records, all fields")
     parser.add_argument(
-        "--why", action="store_true", help="add to the table what explains each decision and what came of it"
+        "--why",
+        action="store_true",
+        help="add to the table what explains each decision and what came of it (with --id always)",
     )
     parser.add_argument("--verdict", choices=sorted(VERDICTS), action="append", help="only these decisions")
     parser.add_argument(
@@ -82,7 +85,9 @@ def _show(args: argparse.Namespace) -> None:
         raise UserError("ledger-unreadable", f"there is no shelf {shelf}")
     else:
         follower = ShelfFollower(shelf, find_run(shelf, args.run) if args.run else None)
-        _print_new(follower, wanted, printer)
+        count = _print_new(follower, wanted, printer)
+        if not count and any((args.kind, args.verdict, args.entry, args.host, args.id, args.since)):
+            _note("no record is like that")
         for reader in follower.readers():
             _say_how_it_ends(reader)
         _raise_damage(follower)
@@ -117,10 +122,14 @@ def _follow(follower: ShelfFollower, wanted: Filter, printer: JsonPrinter | Tabl
         pass  # the way to end it
 
 
-def _print_new(follower: ShelfFollower, wanted: Filter, printer: JsonPrinter | TablePrinter) -> None:
+def _print_new(follower: ShelfFollower, wanted: Filter, printer: JsonPrinter | TablePrinter) -> int:
+    """Print the records that are wanted, and say how many that were."""
+    count = 0
     for reader, record in follower.read():
         if wanted(record):
+            count += 1
             printer.show(reader.run, record)
+    return count
 
 
 def _raise_damage(follower: ShelfFollower) -> None:
@@ -227,7 +236,13 @@ class JsonPrinter:
 
 _COLORS = {"deny": "\x1b[31m", "proxy": "\x1b[33m", "allow": "\x1b[32m"}
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
-_COLUMNS = (("time", 12), ("id", 10), ("decision", 9), ("risk", 20), ("control", 24), ("reason", 21))
+_COLUMNS = (("time utc", 12), ("id", 10), ("decision", 9), ("risk", 20), ("control", 24), ("reason", 21))
+
+# What the table shows of a record that is no attempt, save where --kind asks for that kind.
+_BRIEF = {
+    OPENED: ("argv", "policy_source", "phase", "identity", "commands", "layers_off", "enforced.notes"),
+    CLOSED: ("exit_code", "exit_of", "signal", "failure", "attempts", "complete", "left_behind"),
+}
 
 
 class TablePrinter:
@@ -240,8 +255,9 @@ class TablePrinter:
     def __init__(self, is_terminal: bool, args: argparse.Namespace) -> None:
         self._colored = is_terminal and "NO_COLOR" not in os.environ
         self._width = shutil.get_terminal_size().columns if is_terminal else 0
-        self._with_why: bool = args.why
+        self._with_why: bool = args.why or args.id is not None
         self._left_out = () if args.why or args.kind else (OUTCOME, HEARTBEAT)
+        self._brief = {} if args.kind else _BRIEF
         self._run = ""
 
     def show(self, run: str, record: Record) -> None:
@@ -253,7 +269,8 @@ class TablePrinter:
             self._attempt(record)
         else:
             what = f"↳ of {record.get('of')}:" if record["kind"] == OUTCOME else record["kind"]
-            self._print(f"{_clock(record)}  {what}  {_summary(record)}", _DIM)
+            words = _summary(record, self._brief.get(record["kind"]))
+            self._print(f"{_clock(record)}  {what}  {words}", _DIM)
 
     def _start_run(self, run: str, record: Record) -> None:
         self._run = run
@@ -263,7 +280,7 @@ class TablePrinter:
     def _attempt(self, record: Record) -> None:
         verdict = _text(record.get("verdict"))
         cells = {
-            "time": _clock(record),
+            "time utc": _clock(record),
             "id": _text(record.get("id")),
             "decision": "proxy+log" if verdict == "proxy" else verdict,
             **{key: _text(record.get(key)) for key in ("risk", "control", "reason")},
@@ -299,19 +316,28 @@ def describe_attempt(record: Record) -> str:
     return " ".join(word for word in words if word)
 
 
-def _summary(record: Record) -> str:
+def _summary(record: Record, brief: tuple[str, ...] | None) -> str:
+    """The fields as words: all of them, or those of `brief` that hold something."""
     skipped = {"seq", "time", "mono_ns", "kind", "run", "of"}
-    return " ".join(f"{key}={_text(value)}" for key, value in _flat(record) if key not in skipped)
+    fields = [(key, _text(value)) for key, value in _flat(record) if key not in skipped]
+    if brief is not None:
+        order = brief if record.get("complete") is not False else (*brief, "completeness")
+        fields = [
+            (key, text) for part in order for key, text in fields if text and f"{key}.".startswith(f"{part}.")
+        ]
+    return " ".join(f"{key}={text}" for key, text in fields)
 
 
 def _flat(record: Record) -> Iterator[tuple[str, object]]:
     for key, value in record.items():
         if isinstance(value, dict):
-            yield from ((f"{key}.{inner}", v) for inner, v in value.items())
-        elif isinstance(value, list):
-            yield key, " ".join(_text(item) for item in value)
+            yield from ((f"{key}.{inner}", _joined(v)) for inner, v in value.items() if v is not None)
         elif value is not None:
-            yield key, value
+            yield key, _joined(value)
+
+
+def _joined(value: object) -> object:
+    return " ".join(_text(item) for item in value) if isinstance(value, list) else value
 
 
 def _text(value: object) -> str:

@@ -242,3 +242,35 @@ def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UserError) as refused:
         parse_since(text, 0)
     assert "10m" in str(refused.value.hint)
+
+
+def write_whole_run(shelf: Path, *, complete: bool) -> None:
+    ledger = open_ledger(shelf, "run-1")
+    enforced = {"network": "room", "notes": ["your home is the workspace"], "limits": {"nproc": 4096}}
+    ledger.append("run.opened", {"argv": ["curl", "x"], "enforced": enforced, "layers_off": ["seccomp"]})
+    ledger.append("attempt", ATTEMPT)
+    ledger.append("run.closed", {"complete": complete, "completeness": "syn 1 = accepted 1", "exit_code": 3})
+    ledger.close()
+
+
+def test_the_table_shows_of_the_frame_what_a_person_wants(tmp_path: Path) -> None:
+    write_whole_run(tmp_path, complete=True)
+    out = log("--ledger", str(tmp_path)).stdout
+    assert "argv=curl x layers_off=seccomp enforced.notes=your home is the workspace\n" in out
+    assert "exit_code=3 complete=True\n" in out
+    whole = log("--ledger", str(tmp_path), "--kind", "run.opened", "--kind", "run.closed").stdout
+    assert "enforced.network=room" in whole
+    assert "completeness=syn 1" in whole
+
+
+def test_the_table_says_what_is_missing_from_an_inexact_record(tmp_path: Path) -> None:
+    write_whole_run(tmp_path, complete=False)
+    assert (
+        "exit_code=3 complete=False completeness=syn 1 = accepted 1" in log("--ledger", str(tmp_path)).stdout
+    )
+
+
+def test_one_decision_is_shown_with_its_sentence_and_none_is_said_to_be_none(shelf: Path) -> None:
+    assert ATTEMPT["why"] in log("--ledger", str(shelf), "--id", "rrunb-1").stdout
+    none = log("--ledger", str(shelf), "--id", "rrunb-99")
+    assert (none.returncode, none.stdout, none.stderr) == (0, "", "stockade log: no record is like that\n")
