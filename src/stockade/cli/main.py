@@ -41,11 +41,14 @@ def main(argv: list[str] | None = None) -> int:
     if chosen == "run":
         gc.disable()  # importing makes no garbage; the session switches it on before the worker starts
     parser, modules = _parser_for(chosen)
-    args = parser.parse_args(words)
+    offset = RUN_OFFSET if chosen == "run" else 0
+    try:
+        args = parser.parse_args(words)
+    except SystemExit as end:  # argparse has said what is wrong, or printed the help
+        return offset + 2 if end.code else 0
     if args.command is None:
         parser.print_help(sys.stderr)
         return 2
-    offset = RUN_OFFSET if args.command == "run" else 0
     try:
         return int(modules[args.command].run(args))
     except StockadeError as error:

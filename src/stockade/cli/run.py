@@ -66,7 +66,7 @@ def add_parser(subparsers: Any) -> None:
         default=[],
         choices=LAYERS,
         metavar="NAME",
-        help="give one layer up; it is recorded",
+        help="give one layer up, room or seccomp; it is recorded",
     )
     parser.add_argument(
         "argv", nargs=argparse.REMAINDER, metavar="-- CMD...", help="the command and its arguments"

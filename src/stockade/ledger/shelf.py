@@ -176,6 +176,15 @@ def find_run(shelf: Path, wanted: str) -> str:
     )
 
 
+def find_running(shelf: Path, wanted: str) -> str:
+    """As `find_run`, but ``last`` is the last run that still goes on, if one does."""
+    if wanted == "last":
+        running = [run for run in list_runs(shelf) if _is_locked(shelf / run / RECORDS_FILE)]
+        if running:
+            return running[-1]
+    return find_run(shelf, wanted)
+
+
 class ShelfFollower:
     """Gives the new records of all runs, or of one, each time it is asked.
 

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from stockade.errors import UserError
-from stockade.ledger.shelf import RunReader, ShelfFollower, find_run, list_resting_runs, list_runs
+from stockade.ledger.shelf import (
+    RunReader,
+    ShelfFollower,
+    find_run,
+    find_running,
+    list_resting_runs,
+    list_runs,
+)
 from stockade.ledger.store import Ledger
 
 
@@ -122,3 +129,13 @@ def test_resting_runs_are_those_without_a_writer_but_for_the_last(tmp_path: Path
     assert list_resting_runs(tmp_path) == ["old"]
     running.close()
     assert list_resting_runs(tmp_path) == ["old", "running"]
+
+
+def test_the_run_to_change_is_the_last_that_runs_and_not_the_last_that_began(tmp_path: Path) -> None:
+    running = open_run(tmp_path, "running")
+    wait_for(tmp_path, "running", 1)
+    write_run(tmp_path, "latest")
+    assert find_running(tmp_path, "last") == "running"
+    assert find_running(tmp_path, "latest") == "latest"
+    running.close()
+    assert find_running(tmp_path, "last") == "latest"
