@@ -37,7 +37,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     replace.add_argument(
         "file", metavar="FILE", type=Path, help="the policy file that is to hold from now on"
     )
-    replace.add_argument("--run", default="last", metavar="ID", help="the run (default: the last one)")
+    replace.add_argument(
+        "--run", default="last", metavar="ID", help="the run (default: the last one that runs)"
+    )
     replace.add_argument("--ledger", type=Path, metavar="DIR", help="shelf on which to look for the run")
     replace.add_argument("--json", action="store_true", help="one object")
     presets = actions.add_parser("presets", help="list the presets that ship with the package, or print one")
@@ -75,8 +77,24 @@ def _lint(args: argparse.Namespace) -> int:
     except PolicyError as error:
         _print_findings(args, list(error.problems), None)
         return error.exit_code
-    _print_findings(args, lint_policy(policy), policy.digest)
+    findings = lint_policy(policy)
+    _print_findings(args, findings + _run_refusals(policy, findings), policy.digest)
     return 0
+
+
+def _run_refusals(policy: Policy, findings: list[Finding]) -> list[Finding]:
+    """What `run` would refuse, as warnings: the file loads and means what it says, and cannot be run with."""
+    from msgspec.structs import replace
+
+    from stockade.policy.runnable import run_refusals
+
+    told = {finding.origin for finding in findings if finding.code == "inspection-needed"}
+    refused = (problem for error in run_refusals(policy) for problem in error.problems)
+    return [
+        replace(problem, severity="warning", message=f"`stockade run` refuses this file: {problem.message}")
+        for problem in refused
+        if problem.origin not in told
+    ]
 
 
 def _print_findings(args: argparse.Namespace, findings: list[Finding], digest: str | None) -> None:
@@ -144,7 +162,7 @@ def _describe_rest(policy: Policy) -> list[str]:
         + (f", held for {policy.hold_s:.0f}s" if policy.unknown == "ask" else ""),
     ]
     if policy.exec is None:
-        lines.append("exec: no key, so the launched command alone")
+        lines.append("exec: no key (this version does not enforce commands: any program may start)")
     for name in ("exec", "files", "limits"):
         values = document.get(name) or {}
         shown = [
@@ -284,11 +302,13 @@ def _first_sentence(text: str) -> str:
 
 
 def _replace(args: argparse.Namespace) -> int:
-    from stockade.ledger.shelf import find_run
+    from stockade.ledger.shelf import find_running
     from stockade.ledger.store import default_shelf
     from stockade.run.control import ask_run
+    from stockade.run.prepare import load_runnable
 
-    run_id = find_run(args.ledger or default_shelf(), args.run)
+    load_runnable(args.file)  # the run reads it again; here its faults are told as `run` tells them
+    run_id = find_running(args.ledger or default_shelf(), args.run)
     answer = ask_run(run_id, {"do": "policy", "file": str(args.file.absolute())})
     digest = answer["policy"]
     print(json.dumps({"run": run_id, "policy": digest}) if args.json else f"{run_id}: policy {digest}")

@@ -123,7 +123,7 @@ def _refuse_pasted(text: str, takes_addresses: bool) -> None:
         raise Rejected(
             "host-with-port",
             f"{shown(text)} has a port in it",
-            f"write the host {with_port[1]} and the key `{_ports_key(int(with_port[2][:6]))}`",
+            f"write the host {with_port[1]} and the key {_keys_of_port(int(with_port[2][:6]))}",
         )
     if not takes_addresses:
         literal = parse_host(text, is_bracketed=False)
@@ -161,11 +161,19 @@ def _explain_url(scheme: str, rest: str) -> str:
     if slash and path:
         keys.append(f"paths: [/{path.partition('?')[0]}]")
     written = f"write {host or 'the host alone'}"
-    return f"{written} with `{'`, `'.join(keys)}`" if keys else written
+    if not keys:
+        return written
+    seen = "; an allow rule cannot see paths" if slash and path else ""
+    return f"{written} with `{'`, `'.join(keys)}`{seen}"
 
 
 def _ports_key(port: int) -> str:
     return f"ports: [{port}]"
+
+
+def _keys_of_port(port: int) -> str:
+    """The keys that a rule needs for a port: what is spoken on an unusual one must be said."""
+    return f"`{_ports_key(port)}`" + ("" if port in (80, 443) else " with `protocol:`")
 
 
 def _refuse_misplaced(name: str, text: str) -> None:

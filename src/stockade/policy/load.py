@@ -38,7 +38,7 @@ def load_policy(path: Path) -> Policy:
     name = (
         escape_text(path.name.encode("utf-8", "backslashreplace"))
         if not path.name.isprintable()
-        else path.name
+        else path.name or str(path)
     )
     text = _read_text(path, name, None)
     return _Loader(name, path.parent.resolve(), path.resolve()).load(text)

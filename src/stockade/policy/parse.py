@@ -146,7 +146,7 @@ class Reader:
         for key in section.keys:
             if key.is_required and key.name not in seen:
                 code = "version-missing" if key.kind == "version" else "missing-key"
-                better = "write version: 1" if key.kind == "version" else key.doc
+                better = f"write {key.name}: {_EXAMPLES[key.name]}" if key.name in _EXAMPLES else key.doc
                 self.reject(node, code, f"`{key.name}` is missing", better)
 
     # values
@@ -390,9 +390,7 @@ class Reader:
 
 def explain_unknown_key(section: Section, name: str) -> tuple[str, str]:
     """The message and the remedy for a key that a section does not have."""
-    message = (
-        f"{shown(name)} is no key of {section.title.lower() if section.name == 'policy' else section.title}"
-    )
+    message = f"{shown(name)} is no key of {section.title[:1].lower()}{section.title[1:]}"
     homes = [other for other in SECTIONS.values() if name in other.names()]
     if homes:
         better = f"`{name}` belongs to {homes[0].title.lower()}"
@@ -404,6 +402,9 @@ def explain_unknown_key(section: Section, name: str) -> tuple[str, str]:
     valid = ", ".join(section.names())
     return message, f"the nearest valid key is `{nearest(name, section.names())}`; valid are {valid}"
 
+
+# How the value of a key that must be there may look.
+_EXAMPLES = {"version": "1", "host": "NAME", "networks": "[10.20.0.0/24]", "ports": "[443]"}
 
 # Keys of other tools that mean a list of hosts.
 _HABITS = {

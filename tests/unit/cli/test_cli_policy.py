@@ -97,3 +97,45 @@ def test_a_preset_can_be_shown_and_linted(capsys: pytest.CaptureFixture[str]) ->
     assert main(["policy", "lint", "preset:rubric/harness2"]) == 0
     assert main(["policy", "show", "preset:exec/browser"]) == 0
     assert "/usr/lib/chromium/chromium" in capsys.readouterr().out
+
+
+def test_lint_says_what_a_run_would_refuse(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inside_tls = "  - {proxy: api.test, methods: [GET]}\n"
+    policy.write_text(GOOD + inside_tls + "exec: {allow: [ls]}\nlimits: {memory: 2GiB}\n")
+    assert main(["policy", "lint", str(policy), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["findings"]
+    told = {(row["code"], row["severity"], row["origin"]) for row in found}
+    assert ("exec-not-enforced", "warning", "policy.yaml:6") in told
+    assert ("limit-not-available", "warning", "policy.yaml:7") in told
+    assert [row["code"] for row in found if row["origin"] == "policy.yaml:5"] == ["inspection-needed"]
+
+
+def test_a_folder_is_named_in_its_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["policy", "lint", "."]) == 2
+    assert capsys.readouterr().out.startswith(".: error: file-not-regular: ")
+
+
+@pytest.mark.parametrize(
+    ("rule", "remedy"),
+    [
+        ("allow: docs.test:8443", "`ports: [8443]` with `protocol:`"),
+        ("allow: docs.test:443", "`ports: [443]`\n"),
+        ("allow: https://docs.test/a", "`paths: [/a]`; an allow rule cannot see paths"),
+        ("allow: docs.test, port: [1]", "is no key of a rule"),
+    ],
+)
+def test_a_remedy_leads_to_a_file_that_loads(
+    policy: Path, rule: str, remedy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy.write_text(f"version: 1\nrules:\n  - {rule.replace(', ', chr(10) + '    ')}\n")
+    assert main(["policy", "lint", str(policy)]) == 2
+    assert remedy in capsys.readouterr().out
+
+
+def test_a_missing_key_is_shown_as_it_may_look(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy.write_text("version: 1\ninternal:\n  - {host: app.test, networks: [10.20.0.0/24]}\n")
+    assert main(["policy", "lint", str(policy)]) == 2
+    assert "write ports: [443]" in capsys.readouterr().out
