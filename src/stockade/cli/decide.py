@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     engine = _open_engine(policy, Phase(args.phase), Identity(args.identity))
     attempt = _speak_as_listed(attempt, engine)
     decision = engine.decide(attempt, _parse_addresses(args.address))
-    print(_show_json(attempt, decision, policy) if args.json else _show(attempt, decision))
+    print(_show_json(attempt, decision, policy) if args.json else "\n".join(_show(attempt, decision)))
     return DENIED if args.exit_code and decision.verdict is Verdict.DENY else 0
 
 
@@ -148,17 +149,17 @@ def _show_json(attempt: Attempt, decision: Decision, policy: Policy) -> str:
     return json.dumps({**attempt_fields(attempt, decision), "policy": policy.digest}, indent=2)
 
 
-def _show(attempt: Attempt, decision: Decision) -> str:
+def _show(attempt: Attempt, decision: Decision) -> Iterator[str]:
     from stockade.gateway.journal import target_text
-    from stockade.vocabulary import REASONS
+    from stockade.vocabulary import REASONS, Entry, Verdict
 
     address = "" if decision.address is None else f" at {decision.address}"
-    return "\n".join(
-        (
-            f"{decision.verdict.shown}  {target_text(attempt)}{address}  ({decision.place})",
-            f"reason   {decision.reason}: {REASONS[decision.reason]}",
-            f"risk     {decision.risk}   control  {decision.control}",
-            f"rule     {decision.rule}   phase  {decision.phase}   identity  {decision.identity}",
-            f"why      {decision.why}",
-        )
-    )
+    yield f"{decision.verdict.shown}  {target_text(attempt)}{address}"
+    yield f"reason   {decision.reason}: {REASONS[decision.reason]}"
+    yield f"risk     {decision.risk}   control  {decision.control}   class  {decision.place}"
+    yield f"rule     {decision.rule}   phase  {decision.phase}   identity  {decision.identity}"
+    yield f"why      {decision.why}"
+    if attempt.entry is Entry.EXEC:
+        yield "note     this version does not enforce commands: `stockade run` starts any program it shows"
+    elif decision.verdict is not Verdict.DENY and decision.address is None and attempt.entry is not Entry.DNS:
+        yield "note     the name alone was judged; a run judges its addresses as well (try --address ADDR)"

@@ -87,7 +87,11 @@ def explain_held(attempt: Attempt, name: str, identity: Identity, hold_s: float)
 
 
 def explain_lookalike(attempt: Attempt, name: str, imitated: str, identity: Identity) -> str:
-    return f"{name} imitates the listed {imitated} and is another place; {_offer(attempt, name, identity)}."
+    if imitated == f"*.{name}":
+        said = f"{imitated} is listed, which is every name below {name} and not {name} itself"
+    else:
+        said = f"{name} imitates the listed {imitated} and is another place"
+    return f"{said}; {_offer(attempt, name, identity)}."
 
 
 # --- listed and closed --------------------------------------------------------------------
@@ -191,8 +195,10 @@ def explain_denied_answer(name: str, address: IPAddress, rule: Rule) -> str:
 
 
 def _lies(facts: AddressFacts) -> str:
-    verb = "carries an address of" if facts.carried else "lies in"
-    return f"{verb} {facts.row.network} ({facts.row.note})"
+    network, note = facts.row.network, facts.row.note
+    if network.num_addresses == 1:  # "1.2.3.4 lies in 1.2.3.4/32" says nothing
+        return f"carries {network.network_address} ({note})" if facts.carried else f"is special ({note})"
+    return f"{'carries an address of' if facts.carried else 'lies in'} {network} ({note})"
 
 
 # --- spelling, names, questions -----------------------------------------------------------

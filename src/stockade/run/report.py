@@ -63,7 +63,8 @@ def summary_lines(session: Session, completeness: Completeness | None) -> list[s
     lines: list[str] = []
     if denied:
         passed = journal.attempts.total() - denied
-        lines.append(f"stockade: {_count(denied, 'attempt')} denied, {passed} let through")
+        of_them = _questions_among(journal, denied)
+        lines.append(f"stockade: {_count(denied, 'attempt')} denied{of_them}, {passed} let through")
         shown = shown_denials(journal)
         redactor = session.ledger.redactor
         lines += [_denial_line(denial, times, redactor) for denial, times in shown[:DENIALS_SHOWN]]
@@ -99,6 +100,14 @@ def shown_denials(journal: Journal) -> list[tuple[Denial, int]]:
         for denial, times in journal.denials.most_common()
         if not (denial.is_question and denial.name in dialled)
     ]
+
+
+def _questions_among(journal: Journal, denied: int) -> str:
+    """One connection asks for its name once or twice before it: said, so that the number is understood."""
+    questions = sum(times for denial, times in journal.denials.items() if denial.is_question)
+    if not 0 < questions < denied or journal.denials_left_out:
+        return ""
+    return f" ({_count(questions, 'name question')} among them)"
 
 
 def _denial_line(denial: Denial, times: int, redactor: Redactor) -> str:

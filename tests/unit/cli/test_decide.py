@@ -130,3 +130,15 @@ def test_an_ssh_rule_answers_for_the_bare_port(tmp_path: Path, capsys: pytest.Ca
     path = tmp_path / "policy.yaml"
     path.write_text("version: 1\nrules: [{allow: git.test, ports: [22], protocol: ssh}]\n")
     assert decided(capsys, "-p", str(path), "tcp", "git.test", "22")["verdict"] == "allow"
+
+
+def test_the_text_says_what_was_not_judged(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(*words: str) -> str:
+        main(["decide", "-p", policy, *words])
+        return capsys.readouterr().out
+
+    assert "class  docs" in shown("GET", "https://docs.test/")
+    assert "--address ADDR" in shown("GET", "https://docs.test/")
+    assert "note" not in shown("--address", "93.184.216.34", "GET", "https://docs.test/")
+    assert "note" not in shown("dns", "docs.test")
+    assert "does not enforce commands" in shown("exec", "git", "push")

@@ -156,3 +156,18 @@ def test_an_ipv6_network_is_quoted() -> None:
     from ipaddress import ip_address
 
     assert '"fd12::5/128"' in internal_line("app.test", ip_address("fd12::5"), 443)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "GET http://169.254.169.254/",
+            "169.254.169.254 is special (metadata service); no rule can open it.",
+        ),
+        ("GET http://[::ffff:169.254.169.254]/", "carries 169.254.169.254 (metadata service)"),
+        ("GET http://10.20.0.5/", "10.20.0.5 lies in 10.0.0.0/8 (private)"),
+    ],
+)
+def test_an_address_is_not_said_to_lie_in_itself(line: str, said: str) -> None:
+    assert said in decide("rules: []", line).why

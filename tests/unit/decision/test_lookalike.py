@@ -86,3 +86,11 @@ def test_very_large_lists_keep_the_checks_that_need_no_index() -> None:
 def test_hostile_names_are_looked_at_in_bounded_time(name: str) -> None:
     index = LookalikeIndex([HostPattern("docs.python.org")])
     assert index.find(name) is None
+
+
+def test_the_apex_of_a_wildcard_is_told_that_the_wildcard_is_below_it() -> None:
+    why = decide(POLICY, "GET https://docs.test/").why
+    assert why.startswith(
+        "*.docs.test is listed, which is every name below docs.test and not docs.test itself;"
+    )
+    assert "`- allow: docs.test`" in why

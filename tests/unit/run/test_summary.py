@@ -1,0 +1,47 @@
+"""What a person reads when a run ends."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stockade.gateway.journal import Denial, Journal
+from stockade.ledger.record import Redactor
+from stockade.run.report import summary_lines
+from stockade.vocabulary import Verdict
+
+QUESTION = Denial("a.test (name question)", "not-listed", "No rule lists the name a.test.", "a.test", True)
+CONNECTION = Denial("a.test:80", "not-listed", "No rule lists a.test on port 80 (http).", "a.test", False)
+
+
+def session(denials: dict[Denial, int], left_out: int = 0) -> Any:
+    journal = Journal(None, "digest")  # type: ignore[arg-type]  # nothing is recorded here
+    journal.denials.update(denials)
+    journal.denials_left_out = left_out
+    journal.attempts[Verdict.DENY] = sum(denials.values()) + left_out
+    journal.attempts[Verdict.ALLOW] = 2
+    ledger = SimpleNamespace(redactor=Redactor(b"key"))
+    return SimpleNamespace(
+        journal=journal, ledger=ledger, options=SimpleNamespace(ledger=None), shelf="shelf", run_id="run-1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("denials", "left_out", "head"),
+    [
+        ({CONNECTION: 1, QUESTION: 2}, 0, "3 attempts denied (2 name questions among them), 2 let through"),
+        ({CONNECTION: 1, QUESTION: 1}, 0, "2 attempts denied (1 name question among them), 2 let through"),
+        ({CONNECTION: 1}, 0, "1 attempt denied, 2 let through"),
+        ({QUESTION: 2}, 0, "2 attempts denied, 2 let through"),
+        ({CONNECTION: 1, QUESTION: 2}, 5, "8 attempts denied, 2 let through"),
+    ],
+)
+def test_name_questions_are_counted_apart_where_they_are_not_listed(
+    denials: dict[Denial, int], left_out: int, head: str
+) -> None:
+    lines = summary_lines(session(denials, left_out), None)
+    assert lines[0] == f"stockade: {head}"
+    assert sum("a.test" in line for line in lines) == 1
+    assert lines[-1] == "stockade: the whole record: stockade log --run run-1"
