@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,6 +80,40 @@ def test_r148_rules_that_the_kernel_refuses_stop_the_start(contained: Contained)
     assert "step nft" in result.err
     assert "CONFIG_NFT_TPROXY" in result.err
     assert not (contained.work / "started").exists()
+
+
+@pytest.mark.parametrize(
+    ("stub", "missing"),
+    [
+        ("exit 0", "0.0.0.0/0, 198.18.0.1/32, ::/0, fdfe::1/128"),
+        ("grep -v : | {ip} -batch -", "::/0, fdfe::1/128"),
+        ("grep : | {ip} -batch -", "0.0.0.0/0, 198.18.0.1/32"),
+        ("grep -v default | {ip} -batch -", "0.0.0.0/0"),
+        ("sed 's/local default/default/' | {ip} -batch -", "0.0.0.0/0"),
+        ("exec {ip} -batch -", ""),  # the control
+    ],
+)
+def test_r148_an_ip_that_only_says_that_it_worked_stops_the_start(
+    contained: Contained, stub: str, missing: str
+) -> None:
+    # Without routes each attempt fails before it is counted, and the record would be called complete.
+    folder = contained.work.parent / "bin"
+    folder.mkdir()
+    (folder / "ip").write_text("#!/bin/sh\n" + stub.format(ip=shutil.which("ip")) + "\n")
+    (folder / "ip").chmod(0o755)
+    os.chmod(contained.work.parent, 0o755)
+    result = contained(
+        "touch",
+        "started",
+        options=("--write", str(contained.work)),
+        environment={"PATH": f"{folder}:{os.environ['PATH']}"},
+    )
+    assert (contained.work / "started").exists() == (missing == "")
+    assert result.code == (104 if missing else 0), result.err
+    if missing:
+        assert "room-failed" in result.err
+        assert f"lacks the local routes {missing}\n" in result.err
+        assert f"hint: see what {folder}/ip is" in result.err
 
 
 def test_a_bubblewrap_that_is_too_old_is_named_so(contained: Contained) -> None:

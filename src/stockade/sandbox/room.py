@@ -144,6 +144,40 @@ def render_rules(has_ipv6: bool) -> str:
 """
 
 
+# --- what the kernel says is there, as text; pure -----------------------------------------
+
+_RTF_UP_AND_LOCAL = 0x80000001
+
+
+def missing_routes(fib_trie: str, ipv6_route: str | None) -> list[str]:
+    """What of `render_addresses` the kernel does not have; empty if the room is whole.
+
+    Args:
+        fib_trie: ``/proc/PID/net/fib_trie`` (kernel, net/ipv4/fib_trie.c): a leaf line with
+            the address, below it lines with prefix length, scope and type.
+        ipv6_route: ``/proc/PID/net/ipv6_route`` (proc_net(5)): destination and prefix length
+            first, flags ninth. None where there is no IPv6.
+    """
+    found4, leaf = set(), ""
+    for line in fib_trie.splitlines():
+        match line.split():
+            case ["|--", address]:
+                leaf = address
+            case [length, _scope, "LOCAL"]:
+                found4.add(leaf + length)
+    missing = [route for route in ("0.0.0.0/0", f"{ROOM_ADDRESS}/32") if route not in found4]
+    if ipv6_route is None:
+        return missing
+    rows = [row for row in map(str.split, ipv6_route.splitlines()) if len(row) > 8]
+    found6 = {
+        (row[0], int(row[1], 16)) for row in rows if int(row[8], 16) & _RTF_UP_AND_LOCAL == _RTF_UP_AND_LOCAL
+    }
+    for place, bits in (("::", 0), (ROOM_ADDRESS6, 128)):
+        if (socket.inet_pton(socket.AF_INET6, place).hex(), bits) not in found6:
+            missing.append(f"{place}/{bits}")
+    return missing
+
+
 # --- the builder: a child of the supervisor that enters the room and ends ------------------
 
 
@@ -378,6 +412,33 @@ class BuiltRoom(Struct):
     def read_counters(self) -> RoomCounters:
         found = netlink.read_counters(self.counters, "room")
         return RoomCounters(**{name: found[name] for name in RoomCounters.__struct_fields__})
+
+
+def verify_routes(pid: int, tools: RoomTools, *, has_ipv6: bool) -> None:
+    """Make sure that every address arrives in the room of this process, by the kernel's own word.
+
+    An ``ip`` that only says that all is well leaves a room in which each attempt fails before
+    it can be counted, and whose record would call itself complete.
+
+    Raises:
+        ContainmentError: A route is missing, or cannot be looked up.
+    """
+    try:
+        texts = [_read_net(pid, "fib_trie"), _read_net(pid, "ipv6_route") if has_ipv6 else None]
+    except OSError as error:
+        raise ContainmentError("room-failed", f"the room's routes cannot be read: {error}") from error
+    missing = missing_routes(texts[0] or "", texts[1])
+    if missing:
+        raise ContainmentError(
+            "room-failed",
+            f"{tools.ip} ended well, but the room lacks the local routes {', '.join(missing)}",
+            f"see what {tools.ip} is; put the one of iproute2 first in PATH",
+        )
+
+
+def _read_net(pid: int, name: str) -> str:
+    with open(f"/proc/{pid}/net/{name}", encoding="ascii") as file:
+        return file.read()
 
 
 _REMEDIES = {

@@ -45,7 +45,7 @@ from stockade.sandbox.lifeline import (
 )
 from stockade.sandbox.paths import git_detour, make_folder, planted_in
 from stockade.sandbox.plan import SandboxPlan
-from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets
+from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
 from stockade.sandbox.signals import SignalRelay
 from stockade.sandbox.stdio import Stdio
 from stockade.sandbox.view import MountKind, is_below
@@ -262,7 +262,9 @@ class Sandbox:
         assert self._room is not None
         if os.fstat(self._room.sockets.netns_fd).st_ino != stage.namespaces["net"]:
             raise ContainmentError("room-failed", "the room was built in another network namespace")
-        self.read_counters()  # they are part of the rules: nft said that it loaded them, the kernel has them
+        # Both tools said that they did it; here the kernel says so. The counters are part of the rules.
+        self.read_counters()
+        verify_routes(self._stage_pid, self.plan.tools, has_ipv6=self._room.has_ipv6)
 
     # --- running ---------------------------------------------------------------------------
 
