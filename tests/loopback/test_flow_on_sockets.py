@@ -304,5 +304,6 @@ def test_a_destination_that_resets_is_a_502_and_the_next_request_is_served(bench
     assert ask(client, "/after", bench.authority) == (200, b"/after")
     client.close()
     assert [decision.verdict.word for decision in bench.decisions] == ["allow"] * 3
-    assert bench.ended.acquire(timeout=5)
+    while len(bench.outcomes) < 3:  # the client may have opened a second connection behind the 502
+        assert bench.ended.acquire(timeout=5)
     assert [outcome.status for outcome in bench.outcomes] == [200, 502, 200]
