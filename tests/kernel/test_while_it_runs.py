@@ -393,3 +393,13 @@ def test_a_sandbox_that_dies_under_the_command_is_a_failure_and_says_so(stockade
     _out, err = talk.worker.communicate(timeout=15)
     assert talk.worker.returncode == 104, err
     assert b"sandbox-died" in err
+
+
+def test_a_permitted_place_that_is_not_reached_is_told_at_the_end(stockade: Any, world: World) -> None:
+    policy = "rules: [{allow: servfail.test}, {allow: allowed.test, ports: [9], protocol: tcp}]"
+    script = "curl -s https://servfail.test/; curl -s http://allowed.test:9/; true"
+    run = stockade(["sh", "-c", script], policy)
+    assert run.denials() == []
+    assert "2 permitted attempts reached nothing" in run.err
+    assert "servfail.test:443  resolution-failed: " in run.err
+    assert "allowed.test:9  dial-failed: refused" in run.err

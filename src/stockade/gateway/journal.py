@@ -42,15 +42,25 @@ class Denial(Struct, frozen=True):
     is_question: bool = False
 
 
+class Unreached(Struct, frozen=True):
+    """A place that was permitted and could not be reached, as the summary counts it."""
+
+    target: str
+    outcome: str
+    detail: str
+
+
 class Journal:
     """Writes the records of one run and keeps the counts that its last record states.
 
     Attributes:
         attempts: Attempts by verdict.
         denials: How often each kind of refusal happened; bounded, the rest is counted in `denials_left_out`.
+        unreached: How often each permitted place was not reached; bounded as well.
     """
 
     KEPT_DENIALS = 1000
+    FAILURES = frozenset(("resolution-failed", "dial-failed"))
 
     def __init__(self, ledger: LedgerWriter, policy_digest: str) -> None:
         self._ledger = ledger
@@ -58,6 +68,8 @@ class Journal:
         self.attempts: Counter[Verdict] = Counter()
         self.denials: Counter[Denial] = Counter()
         self.denials_left_out = 0
+        self.unreached: Counter[Unreached] = Counter()
+        self._under_way: dict[int, Attempt] = {}  # let through, outcome to come
 
     def attempt(
         self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None] | None, **more: object
@@ -69,7 +81,10 @@ class Journal:
         self.attempts[decision.verdict] += 1
         if decision.verdict is Verdict.DENY:
             self._count_denial(attempt, decision)
-        return self._ledger.append("attempt", fields, recorded)
+        seq = self._ledger.append("attempt", fields, recorded)
+        if decision.verdict is not Verdict.DENY and attempt.query_type is None:
+            self._under_way[seq] = attempt
+        return seq
 
     def outcome(self, outcome: RecordOutcome) -> None:
         """Append what became of an attempt. Nothing waits for it."""
@@ -84,6 +99,11 @@ class Journal:
         if outcome.status is not None:
             fields["status"] = outcome.status
         self._ledger.append("outcome", fields)
+        attempt = self._under_way.pop(outcome.of, None)
+        if attempt is not None and outcome.outcome in self.FAILURES:
+            place = Unreached(target_text(attempt), outcome.outcome, outcome.detail or "")
+            if place in self.unreached or len(self.unreached) < self.KEPT_DENIALS:
+                self.unreached[place] += 1
 
     def note(self, kind: str, fields: Mapping[str, object]) -> None:
         """Append a record of another kind."""

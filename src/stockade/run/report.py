@@ -57,7 +57,7 @@ def print_summary(session: Session, completeness: Completeness | None, left_behi
 
 
 def summary_lines(session: Session, completeness: Completeness | None) -> list[str]:
-    """The summary's lines; none when nothing was refused and all is on record."""
+    """The summary's lines; none when nothing was refused or out of reach and all is on record."""
     journal = session.journal
     denied = journal.attempts[Verdict.DENY]
     lines: list[str] = []
@@ -71,12 +71,25 @@ def summary_lines(session: Session, completeness: Completeness | None) -> list[s
         left_out = len(shown) - DENIALS_SHOWN + journal.denials_left_out
         if left_out > 0:
             lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
+    lines += _unreached_lines(journal, session.ledger.redactor)
     if completeness is not None and not completeness.is_exact:
         amount = "an unknown number" if completeness.missing is None else str(completeness.missing)
         lines.append(f"stockade: the record is inexact by {amount} ({completeness.detail})")
     if lines:
         lines.append(f"stockade: the whole record: {_log_command(session)}")
     return lines
+
+
+def _unreached_lines(journal: Journal, redactor: Redactor) -> list[str]:
+    """What was permitted and not reached: else a wrong name or a dead host looks like a refusal."""
+    if not journal.unreached:
+        return []
+    lines = [f"stockade: {_count(journal.unreached.total(), 'permitted attempt')} reached nothing"]
+    for place, times in journal.unreached.most_common(DENIALS_SHOWN):
+        target = clean_text(redactor.url(place.target), 100)
+        lines.append(f"  {_times(times)} {target}  {place.outcome}: {clean_text(place.detail, 100)}")
+    more = len(journal.unreached) - DENIALS_SHOWN
+    return [*lines, f"  … and {_count(more, 'other place')}"] if more > 0 else lines
 
 
 def left_behind_lines(paths: list[str]) -> list[str]:
@@ -111,9 +124,12 @@ def _questions_among(journal: Journal, denied: int) -> str:
 
 
 def _denial_line(denial: Denial, times: int, redactor: Redactor) -> str:
-    count = f"{times}×" if times > 1 else "  "
     target, why = clean_text(redactor.url(denial.target), 100), clean_text(redactor.text(denial.why), 300)
-    return f"  {count:>4} {target}  {denial.reason}: {why}"
+    return f"  {_times(times)} {target}  {denial.reason}: {why}"
+
+
+def _times(times: int) -> str:
+    return f"{times}×".rjust(4) if times > 1 else "    "
 
 
 def _log_command(session: Session) -> str:
@@ -166,6 +182,15 @@ class ReportFile:
                     "times": times,
                 }
                 for d, times in session.journal.denials.most_common()
+            ],
+            "unreached": [
+                {
+                    "target": clean_text(redactor.url(place.target)),
+                    "outcome": place.outcome,
+                    "detail": clean_text(place.detail),
+                    "times": times,
+                }
+                for place, times in session.journal.unreached.most_common()
             ],
         }
         with os.fdopen(self._fd, "wb") as file:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stockade.gateway.journal import Denial, Journal
+from stockade.gateway.journal import Denial, Journal, Unreached
 from stockade.ledger.record import Redactor
 from stockade.run.report import summary_lines
 from stockade.vocabulary import Verdict
@@ -45,3 +45,16 @@ def test_name_questions_are_counted_apart_where_they_are_not_listed(
     assert lines[0] == f"stockade: {head}"
     assert sum("a.test" in line for line in lines) == 1
     assert lines[-1] == "stockade: the whole record: stockade log --run run-1"
+
+
+def test_what_was_permitted_and_not_reached_is_said_and_is_no_refusal() -> None:
+    run = session({})
+    run.journal.unreached[Unreached("gone.test:443", "resolution-failed", "no-such-name")] = 2
+    run.journal.unreached.update(Unreached(f"{n}.test:80", "dial-failed", "refused") for n in range(15))
+    lines = summary_lines(run, None)
+    assert lines[0] == "stockade: 17 permitted attempts reached nothing"
+    assert lines[1] == "    2× gone.test:443  resolution-failed: no-such-name"
+    assert lines[-2:] == [
+        "  … and 4 other places",
+        "stockade: the whole record: stockade log --run run-1",
+    ]
