@@ -64,6 +64,8 @@ class Caller:
             why=explain.explain_pass(attempt, name, rule),
             limit_bytes=rule.max_body_bytes,
             rate_per_s=rule.rate_per_s,
+            credential=rule.credential,
+            body=rule.body,
         )
 
     def let_through_approved(self, attempt: Attempt, name: str, standing: Standing, by: str) -> Decision:

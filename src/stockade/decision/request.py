@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from stockade.net.address import IPAddress
 from stockade.net.host import Host, HostRefusal
+from stockade.policy.model import BodyRule, Credential
 from stockade.vocabulary import Control, Entry, Identity, Phase, PlaceClass, Protocol, Reason, Risk, Verdict
 
 
@@ -102,6 +103,8 @@ class Decision(Struct, frozen=True, kw_only=True):
         permit: Leave to dial, present when an answer was judged and nothing denies it.
         limit_bytes: Largest body that the deciding rules permit, None without a limit.
         rate_per_s: Requests a second before the gateway slows down, None without a limit.
+        credential: What the gateway puts into the request, None for nothing.
+        body: What may stand in the request's body; the flow reads it before it records.
     """
 
     verdict: Verdict = Verdict.DENY
@@ -117,3 +120,5 @@ class Decision(Struct, frozen=True, kw_only=True):
     permit: Permit | None = None
     limit_bytes: int | None = None
     rate_per_s: float | None = None
+    credential: Credential | None = None
+    body: BodyRule | None = None

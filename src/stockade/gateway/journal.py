@@ -16,6 +16,7 @@ from msgspec import Struct
 from stockade.decision.request import Attempt, Decision
 from stockade.net.host import Host, HostRefusal
 from stockade.protocol.effects import RecordOutcome
+from stockade.vocabulary import Protocol as Spoken
 from stockade.vocabulary import Verdict
 
 
@@ -144,6 +145,8 @@ def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
     }
     if isinstance(host, HostRefusal):
         fields["raw"] = host.raw
+    if decision.verdict is Verdict.PROXY and attempt.protocol is Spoken.TLS:
+        fields["inspection"] = "none"  # who, when and how many bytes; nothing inside is seen
     if attempt.query_bytes:
         fields["query_bytes"] = attempt.query_bytes
     if attempt.body_bytes is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from stockade.net.address import IPAddress
 from stockade.net.endpoint import Endpoint
 from stockade.net.host import Host
 from stockade.protocol import effects as fx
+from stockade.protocol.content import Holding
 from stockade.protocol.flow import Flow, FlowLimits
 from stockade.reactor import READ, Reactor
 from stockade.vocabulary import Entry, Protocol, Reason, Verdict
@@ -97,6 +98,7 @@ class Room:
     Args:
         listeners: The room's sockets; the room closes them.
         engine: Decides; replaced as a whole by `replace_engine`.
+        secrets: Values of the variables that the policy's `credential:` keys name.
         on_fault: Told of an exception that escaped one connection (a fault of ours).
         asker: Asks a person about a held attempt; None: nobody is there, so it is denied.
     """
@@ -110,6 +112,7 @@ class Room:
         resolver: Resolver,
         decision_id: Callable[[int], str],
         *,
+        secrets: Mapping[str, str],
         limits: RoomLimits | None = None,
         on_fault: Callable[[Exception], None],
         asker: Callable[[fx.Hold, Callable[[bool, str], None]], None] | None = None,
@@ -118,6 +121,8 @@ class Room:
         self.engine = engine
         self.journal = journal
         self.names = NameTable()
+        self._secrets = secrets
+        self._holding = Holding()
         self.fault = on_fault
         self.decision_id = decision_id
         self._listeners = listeners
@@ -180,9 +185,10 @@ class Room:
             refused_lost=self._refused.lost,
         )
 
-    def replace_engine(self, engine: Engine) -> None:
+    def replace_engine(self, engine: Engine, secrets: Mapping[str, str]) -> None:
         """Put another policy or phase in force; connections that it does not permit are cut."""
         self.engine = engine
+        self._secrets = secrets
         for connection in list(self._connections):
             connection.policy_replaced()
 
@@ -308,7 +314,16 @@ class Room:
         if address == GATEWAY_ADDRESS:
             entry = _PROXY_ENTRIES.get(port, Entry.TRANSPARENT)
         destination = None if entry is not Entry.TRANSPARENT else Endpoint(self._host_at(address), port)
-        return Flow(entry, destination, self, self._limits.flow, self.decision_id, self.names.host_at)
+        return Flow(
+            entry,
+            destination,
+            self,
+            self._limits.flow,
+            self.decision_id,
+            self.names.host_at,
+            self._secrets,
+            self._holding,
+        )
 
     def _host_at(self, address: str) -> Host:
         return self.names.host_at(address) or literal_host(address)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from stockade.policy.model import Finding, Policy, Rule
 from stockade.policy.problems import PolicyError
-from stockade.vocabulary import Protocol, Verdict
+from stockade.vocabulary import Verdict
 
 
 def run_refusals(policy: Policy) -> list[PolicyError]:
@@ -40,10 +40,6 @@ def _missing_ability(rule: Rule) -> tuple[str, str] | None:
         return None
     if rule.needs_inspection:
         return "looks inside TLS", "leave the conditions out: then the rule tunnels and records"
-    if rule.protocol is Protocol.HTTP and rule.credential:
-        return "puts in a credential", "leave `credential` out"
-    if rule.protocol is Protocol.HTTP and rule.body:
-        return "reads bodies", "leave `body` out; methods, paths, sizes and rate hold on plain HTTP"
     return None
 
 

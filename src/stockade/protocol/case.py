@@ -9,7 +9,7 @@ of a person.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol as Interface
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from stockade.errors import ProtocolViolation
 from stockade.net.address import IPAddress
 from stockade.net.endpoint import Endpoint
 from stockade.net.host import Host, HostRefusal
+from stockade.protocol.content import Holding
 from stockade.protocol.effects import Dial, Hold, Record, RecordOutcome, Resolve
 from stockade.protocol.events import Dialed, DialFailed, HoldAnswered, PolicyReplaced, Recorded, Resolved
 from stockade.protocol.line import Line, Steps, wait_for
@@ -84,8 +85,10 @@ class Docket:
 
     __slots__ = (
         "_has_policy_moved",
+        "_secrets",
         "decision_id",
         "entry",
+        "holding",
         "judge",
         "line",
         "name_at",
@@ -100,12 +103,16 @@ class Docket:
         entry: Entry,
         decision_id: Callable[[int], str],
         name_at: Callable[[str], Host | None] | None,
+        secrets: Mapping[str, str],
+        holding: Holding,
     ) -> None:
         self.line = line
         self.judge = judge
         self.entry = entry
         self.decision_id = decision_id
         self.name_at = name_at
+        self._secrets = secrets
+        self.holding = holding
         self.pending: Attempt | None = None
         self.running: Case | None = None
         self._has_policy_moved = False
@@ -117,6 +124,11 @@ class Docket:
             return place
         name = self.name_at(host.name)
         return place if name is None else Endpoint(name, place.port)
+
+    def credential_for(self, case: Case) -> tuple[str, str] | None:
+        """The field that the gateway puts into a permitted request, None for none."""
+        credential = case.decision.credential
+        return None if credential is None else (credential.header, self._secrets[credential.env])
 
     # --- judging ---------------------------------------------------------------------
 

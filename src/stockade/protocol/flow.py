@@ -27,13 +27,15 @@ The driver's side of the contract:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from stockade.decision.request import Attempt
 from stockade.errors import ProtocolViolation
 from stockade.net.endpoint import Endpoint
 from stockade.net.host import Host
 from stockade.protocol.case import Docket, Judge
+from stockade.protocol.content import Holding
 from stockade.protocol.effects import Effect
 from stockade.protocol.events import (
     ClientData,
@@ -75,6 +77,8 @@ class Flow:
         decision_id: What the worker is told of a record's number.
         name_at: The name behind an address of the room, for clients that look a name up
             themselves and then hand the number to a proxy.
+        secrets: Values of the variables that `credential:` keys name.
+        holding: What the room's connections may hold back of bodies, together.
     """
 
     __slots__ = ("_destination", "_docket", "_line", "_script")
@@ -87,9 +91,11 @@ class Flow:
         limits: FlowLimits = _DEFAULT_LIMITS,
         decision_id: Callable[[int], str] = str,
         name_at: Callable[[str], Host | None] | None = None,
+        secrets: Mapping[str, str] = MappingProxyType({}),
+        holding: Holding | None = None,
     ) -> None:
         self._line = Line(limits)
-        self._docket = Docket(self._line, judge, entry, decision_id, name_at)
+        self._docket = Docket(self._line, judge, entry, decision_id, name_at, secrets, holding or Holding())
         self._destination = destination
         self._script: Script | None = None
 

@@ -12,8 +12,10 @@ from stockade.errors import ProtocolViolation
 from stockade.net.address import IPAddress
 from stockade.net.endpoint import Endpoint
 from stockade.net.host import HostRefusal
+from stockade.policy.model import BodyRule
 from stockade.protocol.case import NOWHERE, Case, Docket
 from stockade.protocol.claims import describe_line, describe_request, object_to_form, object_to_names
+from stockade.protocol.content import object_to_content, object_to_framing
 from stockade.protocol.doors import ConnectDoor
 from stockade.protocol.exchange import End, Exchange
 from stockade.protocol.framing import CHUNKED, malformed
@@ -139,11 +141,48 @@ class Conversation:
         objection = object_to_form(head.line, to_proxy=self._is_proxy) or object_to_names(head, place)
         case = yield from self._docket.weigh(attempt, objection, self._known_addresses(place))
         self._addresses = None
+        if case.permit is not None and case.decision.body is not None:
+            case = yield from self._look_inside(head, case, case.decision.body)
         yield from self._docket.record(case)
         if case.permit is None:
             yield from self._turn_down(head, case)
             return None
         return (yield from self._carry(head, case, place))
+
+    def _look_inside(self, head: RequestHead, case: Case, rule: BodyRule) -> Steps[Case]:
+        """Wait for the whole body, which stays in the buffer, and judge what it asks for."""
+        line = self._line
+        wanted = head.framing.length or 0
+        problem = object_to_framing(head)
+        if problem is None and not self._docket.holding.take(wanted):
+            problem = "too many bodies are being read at once; send it again later"
+        elif problem is None:
+            try:
+                problem = (yield from self._hold_body(head, wanted)) or object_to_content(
+                    rule, bytes(line.client[:wanted])
+                )
+            finally:
+                self._docket.holding.give_back(wanted)
+        if problem is None:
+            return case
+        return Case(case.attempt, self._docket.refuse(case.attempt, Reason.FORBIDDEN_CONTENT, problem))
+
+    def _hold_body(self, head: RequestHead, wanted: int) -> Steps[str | None]:
+        """Wait until the body is whole; a phrase if it does not come."""
+        line = self._line
+        if head.expects_continue:
+            line.to_client(b"HTTP/1.1 100 Continue\r\n\r\n")
+        line.client_limit_bytes = wanted
+        line.set_deadline(line.limits.content_s)
+        while len(line.client) < wanted:
+            if line.client_ended:
+                return "the client closed in the middle of the body"
+            event = yield
+            if line.is_late(event):
+                return "the body did not come in time"
+        line.client_limit_bytes = 0
+        line.clear_deadline()
+        return None
 
     def _connect(self, head: RequestHead) -> Steps[Script | None]:
         """Only the authority counts: the Host of a CONNECT goes nowhere, and some name the proxy in it."""
@@ -155,7 +194,8 @@ class Conversation:
     def _carry(self, head: RequestHead, case: Case, place: Endpoint) -> Steps[Script | None]:
         """Send a recorded request, over the connection that is there or over a new one."""
         line = self._line
-        forwarded = forward_request(head, place, to_proxy=self._is_proxy)
+        added = self._docket.credential_for(case)
+        forwarded = forward_request(head, place, to_proxy=self._is_proxy, added=added)
         self._drop_stale_upstream()
         if line.is_connected and self._permit != case.permit:
             line.drop_upstream()

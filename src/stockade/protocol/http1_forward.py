@@ -19,18 +19,25 @@ _HOP_BY_HOP = frozenset(
 )
 
 
-def forward_request(head: RequestHead, host: Endpoint, *, to_proxy: bool) -> bytes:
+def forward_request(
+    head: RequestHead, host: Endpoint, *, to_proxy: bool, added: tuple[str, str] | None = None
+) -> bytes:
     """The head as it goes on to the destination, byte for byte as it came if nothing must change.
 
     Args:
         host: The place that was judged; becomes the Host field if there was none.
         to_proxy: It was written to a proxy: hop-by-hop fields end here. Else only an
             offer of h2c goes, and an absolute target becomes a path.
+        added: A field (lower-case name, value) that the gateway puts in; the worker's own
+            field of that name, which the engine may not know for a credential, goes.
     """
     line = head.line
-    if not to_proxy and line.form is not Form.ABSOLUTE and head.host is not None and not head.offers_h2c:
+    is_as_meant = head.host is not None and line.form is not Form.ABSOLUTE and not head.offers_h2c
+    if is_as_meant and not to_proxy and added is None:
         return head.raw
     dropped = _fields_to_drop(head, to_proxy=to_proxy)
+    if added is not None:
+        dropped |= {added[0].encode("ascii")}
     out = [b"%s %s HTTP/1.%d" % (line.method.encode("ascii"), line.origin_target, line.minor)]
     if head.host is None:
         out.append(b"Host: " + write_authority(host))
@@ -40,6 +47,8 @@ def forward_request(head: RequestHead, host: Endpoint, *, to_proxy: bool) -> byt
     if to_proxy and head.upgrade is not None:
         out.append(b"Connection: Upgrade")
         out.extend(b"Upgrade: " + value for name, value in head.fields if name == b"upgrade")
+    if added is not None:
+        out.append(f"{added[0]}: {added[1]}".encode("latin-1"))
     out.append(b"\r\n")
     return b"\r\n".join(out)
 

@@ -43,6 +43,7 @@ class FlowLimits(Struct, frozen=True, kw_only=True):
         idle_s: Between two requests of a kept connection.
         hold_s: How long a held attempt waits for a person.
         head_bytes: Largest head, and the most that is buffered of either side.
+        content_s: For a body that a rule wants to see whole before it goes on.
         drain_bytes: So much body of a refused request is read and dropped to keep the connection.
     """
 
@@ -51,6 +52,7 @@ class FlowLimits(Struct, frozen=True, kw_only=True):
     idle_s: float = 300.0
     hold_s: float = 60.0
     head_bytes: int = 65536
+    content_s: float = 60.0
     drain_bytes: int = 65536
 
 
@@ -61,6 +63,7 @@ class Line:
         client: What the worker has sent and nobody has taken yet; `upstream` likewise.
         client_ended: Its FIN was seen; `upstream_ended` likewise, of the present upstream.
         wants_client: The script can use bytes of the worker now.
+        client_limit_bytes: More than a head may be buffered: a body that is looked at as a whole.
         is_connected: There is an upstream.
         is_closed: `Close` was given: nothing follows.
     """
@@ -69,6 +72,7 @@ class Line:
         "_deadline",
         "client",
         "client_ended",
+        "client_limit_bytes",
         "effects",
         "is_closed",
         "is_connected",
@@ -88,6 +92,7 @@ class Line:
         self.upstream = bytearray()
         self.effects: list[Effect] = []
         self.client_ended = False
+        self.client_limit_bytes = 0
         self.upstream_ended = False
         self.wants_client = False
         self.is_connected = False
@@ -101,7 +106,7 @@ class Line:
         return (
             self.wants_client
             and not (self.client_ended or self.is_pumping_up or self.is_closed)
-            and len(self.client) < self.limits.head_bytes
+            and len(self.client) < max(self.limits.head_bytes, self.client_limit_bytes)
         )
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from stockade.errors import UserError
@@ -29,7 +30,36 @@ def load_runnable(file: Path) -> Policy:
     refusals = run_refusals(policy)
     if refusals:
         raise refusals[0]
+    read_secrets(policy, os.environ)
     return policy
+
+
+def read_secrets(policy: Policy, environment: Mapping[str, str]) -> dict[str, str]:
+    """The credentials that the policy's rules name, by variable; the worker never holds them.
+
+    Raises:
+        UserError: A variable that is not set, or holds what no header field may hold.
+    """
+    found: dict[str, str] = {}
+    for rule in policy.rules:
+        if rule.credential is None:
+            continue
+        name = rule.credential.env
+        value = environment.get(name, "")
+        if not value:
+            raise UserError(
+                "credential-missing",
+                f"{rule.origin}: the rule puts in the value of {name}, and that variable is not set",
+                f"set it for stockade, not for the command: {name}=… stockade run …",
+            )
+        if not (value.isascii() and value.isprintable()):
+            raise UserError(
+                "credential-malformed",
+                f"{rule.origin}: the value of {name} holds what a header field may not hold",
+                "it is one line of ASCII",
+            )
+        found[name] = value
+    return found
 
 
 def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> SandboxPlan:

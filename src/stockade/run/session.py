@@ -32,6 +32,7 @@ from stockade.run.descriptors import plan_connections, probe_descriptors, raise_
 from stockade.run.opening import opening_fields
 from stockade.run.options import RunOptions
 from stockade.run.own_addresses import probe_own_addresses
+from stockade.run.prepare import read_secrets
 from stockade.run.registries import probe_registries
 from stockade.run.upstream import probe_upstream
 from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
@@ -118,6 +119,7 @@ class Session:
             self.journal,
             Resolver(self.reactor, self.options.resolve),
             lambda seq: decision_id(self.run_id, seq),
+            secrets=read_secrets(self.policy, os.environ),
             limits=room_limits,
             on_fault=self._fault,
         )
@@ -189,7 +191,7 @@ class Session:
         self._own_addresses = self._look_at_addresses()
         self.journal.policy_digest = self._in_force[0].digest
         if self.room is not None:
-            self.room.replace_engine(self._engine())
+            self.room.replace_engine(self._engine(), read_secrets(self._in_force[0], os.environ))
 
     def _heartbeat(self) -> None:
         if self._exit is None and self._failure is None:
