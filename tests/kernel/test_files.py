@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kernel_steps import PYTHON, Contained
+from kernel_steps import IS_ROOT, PYTHON, Contained
 
 LIST = "import os, sys; print(sorted(os.listdir(sys.argv[1])))"
 WRITE = """
@@ -275,7 +275,7 @@ def test_f14_hooks_and_settings_cannot_be_planted_nor_moved_aside(
     result = contained("sh", "-c", PLANT, options=("--write", str(repository)))
     assert result.out == ".envrc\n.git/hooks\n.vscode\nwrote file\n"
     assert (repository / ".git" / "config").read_text() == before
-    assert contained.facts["facts"]["protected"] == 4
+    assert contained.facts["facts"]["protected"] == 5  # the fifth is the stop, commondir
 
 
 @pytest.mark.needs("git")
@@ -283,10 +283,74 @@ def test_git_itself_works_beside_its_protected_settings(contained: Contained, re
     script = (
         'git() { command git -c user.name=a -c user.email=a@b.test "$@"; }; '
         "echo x > f && git add f && git commit -qm one && echo y > f && git stash -q && git stash pop -q"
-        " && git gc -q && git log --oneline | wc -l"
+        " && git gc -q && git worktree add -q two && git fsck --no-dangling && git -C two log --format=%s"
+        " && git worktree remove two"
     )
     result = contained("sh", "-c", script, options=("--write", str(repository)))
-    assert (result.out, result.code) == ("1\n", 0), result.err
+    assert (result.out, result.code) == ("one\n", 0), result.err
+
+
+@pytest.mark.needs("git")
+def test_f14_a_work_tree_s_way_to_its_repository_cannot_be_changed(
+    contained: Contained, repository: Path
+) -> None:
+    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b.test"]
+    for words in (["commit", "-qm", "one", "--allow-empty"], ["worktree", "add", "-q", "tree"]):
+        subprocess.run([*git, *words], check=True)
+    script = (
+        "cd .git/worktrees/tree; echo ../../c > commondir; rm -f commondir; cd ..; mv tree aside; cd ..;"
+        "mv worktrees aside; cd ../tree; git log --oneline | wc -l; cd ..; git worktree add -q later; echo $?"
+    )
+    result = contained("sh", "-c", script, options=("--write", str(repository)))
+    assert result.out == "1\n0\n", result.err
+    for name in ("tree", "later"):
+        assert (repository / ".git" / "worktrees" / name / "commondir").read_text() == "../..\n"
+    # Work trees are ordinary; the new one's `.git` file is named, as any new one is.
+    assert contained.facts["planted"] == [str(repository / "later" / ".git")]
+
+
+@pytest.mark.needs("git")
+def test_r138_two_runs_share_the_stop_and_the_last_one_removes_it(
+    contained: Contained, repository: Path
+) -> None:
+    stop = repository / ".git" / "commondir"
+    options = ("--write", str(repository))
+    try_it = "rm -f .git/commondir 2>/dev/null; echo c > .git/commondir; cat .git/commondir"
+    waits = contained.start("sh", "-c", f"echo ready; read x; {try_it}", options=options)
+    assert waits.stdout is not None
+    assert waits.stdout.readline() == b"ready\n"
+    assert contained("true", options=options).code == 0  # came second, ends first
+    assert stop.read_bytes() == b"."
+    assert waits.communicate(b"\n", timeout=15)[0] == b"."
+    assert not stop.exists()
+
+
+@pytest.mark.needs("git")
+def test_r138_what_the_operator_puts_in_the_stop_s_place_stays(
+    contained: Contained, repository: Path
+) -> None:
+    stop = repository / ".git" / "commondir"
+    run = contained.start("sh", "-c", "echo ready; read x", options=("--write", str(repository)))
+    assert run.stdout is not None
+    run.stdout.readline()
+    stop.rename(stop.with_name("moved"))
+    stop.write_bytes(b".")
+    run.communicate(b"\n", timeout=15)
+    assert stop.exists()
+
+
+@pytest.mark.needs("git")
+def test_r138_a_git_folder_that_cannot_be_protected_is_refused(
+    contained: Contained, repository: Path
+) -> None:
+    # Its owner, who the worker is, could open it again. Root makes the stop all the same.
+    (repository / ".git").chmod(0o555)
+    result = contained("touch", "started", options=("--write", str(repository)))
+    (repository / ".git").chmod(0o755)
+    assert result.code == (0 if IS_ROOT else 103)
+    assert ("git-not-protected" in result.err) == (not IS_ROOT)
+    assert (repository / "started").exists() == IS_ROOT
+    assert not (repository / ".git" / "commondir").exists()
 
 
 @pytest.mark.needs("git")

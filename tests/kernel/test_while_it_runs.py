@@ -351,26 +351,107 @@ def test_questions_to_a_loopback_resolver_are_answered_and_counted(stockade: Any
     assert (run.report["complete"], run.report["inexact_by"]) == (True, 0), run.report["completeness"]
 
 
-def test_a_detour_around_protected_git_settings_is_out_of_the_way_when_the_run_ends(workspace: Path) -> None:
-    """`commondir` makes git read another folder's config, which names programs that `git status` runs."""
+# `commondir` makes git read another folder's config, which names programs that `git status` runs.
+TRAP = r"""
+import os, sys
+marker, git = sys.argv[1:]
+for name in ('objects', 'refs'): os.makedirs(git + '/c/' + name)
+open(git + '/c/config', 'w').write('[core]\n\tfsmonitor = "touch %s; false"\n' % marker)
+def attempt(*how):
+    try: how[0](*how[1:])
+    except OSError as error: print(error.strerror, flush=True)
+def write(): open(git + '/commondir', 'w').write('c\n')
+open(git + '/mine', 'w').write('c\n')
+attempt(os.unlink, git + '/commondir')
+attempt(os.rename, git + '/commondir', git + '/aside')
+attempt(os.rename, git + '/mine', git + '/commondir')
+attempt(os.rename, git, git + '-aside')
+attempt(write)
+print('tried', flush=True)
+sys.stdin.readline()
+"""
+BUSY, READ_ONLY = "Device or resource busy", "Read-only file system"
+
+
+def use_git(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    git = ["git", "-c", "safe.directory=*", "-c", "user.name=a", "-c", "user.email=a@b.test"]
+    return subprocess.run([*git, *words], cwd=cwd, capture_output=True, text=True)
+
+
+@pytest.mark.needs("git")
+@pytest.mark.parametrize("end", ["ordinary", "killed"])
+def test_a_detour_around_protected_git_settings_cannot_be_planted(workspace: Path, end: str) -> None:
+    """Not at any time: the operator uses git while the command runs, or after we were killed."""
     subprocess.run(["git", "init", "-q"], cwd=workspace, check=True)
+    marker, stop = workspace.parent / "obeyed", workspace / ".git" / "commondir"
+    own = ["--ledger", str(workspace.parent / "shelf"), "--report", "../report.json", "--write", "."]
+    command = [COMMAND, "run", *own, "--", sys.executable, "-c", TRAP, str(marker), ".git"]
+    run = subprocess.Popen(command, cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert run.stdin is not None
+    assert run.stdout is not None
+    said = [run.stdout.readline().strip() for _ in range(6)]
+    assert said == [BUSY, BUSY, BUSY, BUSY, READ_ONLY, "tried"]
+    (workspace / "file").write_text("x")
+    for words in (["status"], ["add", "file"], ["commit", "-qm", "one"], ["fsck"]):
+        done = use_git(*words, cwd=workspace)
+        assert done.returncode == 0, done.stderr
+    if end == "killed":
+        run.kill()
+    run.communicate("\n", timeout=15)
+    assert stop.exists() == (end == "killed")
+    assert use_git("status", cwd=workspace).returncode == 0
+    if end == "ordinary":
+        assert json.loads((workspace.parent / "report.json").read_text())["left_behind"] == []
+    else:  # what a killed run left is harmless, and goes with the next one
+        again = subprocess.run(
+            [COMMAND, "run", *own, "--", "git", "log", "--oneline"],
+            cwd=workspace,
+            capture_output=True,
+            text=True,
+            timeout=15,
+        )
+        assert (again.returncode, again.stdout.split()[1:]) == (0, ["one"]), again.stderr
+        assert not stop.exists()
+    assert not marker.exists()
+    # The control: without a sandbox the same program plants it, and git obeys.
+    shutil.rmtree(workspace / ".git" / "c")
+    plain = [sys.executable, "-c", TRAP, str(marker), ".git"]
+    subprocess.run(plain, cwd=workspace, input="\n", text=True, check=True, stdout=subprocess.DEVNULL)
+    os.rename(workspace / ".git-aside", workspace / ".git")
+    (workspace / ".git" / "commondir").write_text("c\n")
+    use_git("status", cwd=workspace)
+    assert marker.exists()
+
+
+def test_a_detour_in_a_git_folder_of_the_worker_s_own_is_named_and_out_of_the_way(workspace: Path) -> None:
     marker = workspace.parent / "obeyed"
     trap = (
-        "import os\nfor name in ('objects', 'refs'): os.makedirs('.git/c/' + name)\n"
-        f"open('.git/c/config', 'w').write('[core]\\n\\tfsmonitor = \"touch {marker}; false\"\\n')\n"
-        "open('.git/commondir', 'w').write('c\\n')\nopen('.envrc', 'w')\nos.mkfifo(b'\\xff\\n')\n"
+        "import os\nfor git in ('whole', 'linked'):\n"
+        " for name in ('objects', 'refs'): os.makedirs(git + '/c/' + name)\n"
+        f" open(git + '/c/config', 'w').write('[core]\\n\\tfsmonitor = \"touch {marker}; false\"\\n')\n"
+        " open(git + '/HEAD', 'w').write('ref: refs/heads/main\\n')\n"
+        " open(git + '/commondir', 'w').write('c\\n')\n"
+        "for name in ('objects', 'refs'): os.makedirs('whole/' + name)\n"
+        "open('.envrc', 'w')\nos.mkfifo(b'\\xff\\n')\n"
     )
     own = ["--ledger", str(workspace.parent / "shelf"), "--report", "../report.json", "--write", "."]
     command = [COMMAND, "run", *own, "--", sys.executable, "-c", trap]
     done = subprocess.run(command, cwd=workspace, capture_output=True, text=True, timeout=15)
     assert done.returncode == 0, done.stderr
-    git = ["git", "-c", "safe.directory=*", "status"]
-    assert subprocess.run(git, cwd=workspace, capture_output=True).returncode == 0
+    for name in ("whole", "linked"):
+        use_git("--git-dir", name, "--work-tree", ".", "status", cwd=workspace)
     assert not marker.exists()
     left = json.loads((workspace.parent / "report.json").read_text())["left_behind"]
-    assert [Path(path).name.partition(".left")[0] for path in left[:2]] == [".envrc", "commondir"]
-    assert len(left) == 3  # a FIFO whose name is no text is named as well
+    named = [path.removeprefix(f"{workspace}/").partition(".left")[0] for path in left[:4]]
+    assert named == [".envrc", "linked/commondir", "whole", "whole/commondir"]
+    assert len(left) == 5  # a FIFO whose name is no text is named as well
     assert ".envrc" in done.stderr
+    # The control: put back, both are obeyed.
+    for name in ("whole", "linked"):
+        (workspace / name / "commondir").write_text("c\n")
+        use_git("--git-dir", name, "--work-tree", ".", "status", cwd=workspace)
+        assert marker.exists()
+        marker.unlink()
 
 
 def test_a_report_holds_what_is_not_utf_8(tmp_path: Path) -> None:

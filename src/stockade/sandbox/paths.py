@@ -16,12 +16,16 @@ from msgspec import Struct
 
 from stockade.errors import HostError, UserError
 from stockade.sandbox import kernel
+from stockade.sandbox.detour import NAME as DETOUR_NAME
+from stockade.sandbox.detour import git_detour, is_detour, needs_stop
 from stockade.sandbox.view import PROTECTED_IN_GIT, PROTECTED_NAMES, is_below
 
 # Enough for a monorepo with its node_modules (a second or so of walking); beyond it we refuse
 # rather than guess, unless nothing there can be reached (see `Survey.is_complete`).
 SURVEY_LIMIT_ENTRIES = 1_000_000
 GIT_FOLDERS_LIMIT = 64
+# Beside a HEAD these make a folder one that git accepts, whatever kind of file they are.
+_GIT_SIGNS = frozenset({"objects", DETOUR_NAME})
 
 # As a workspace these would show secrets or the machine itself; below most of them is fine.
 _NOT_A_WORKSPACE = frozenset(
@@ -72,6 +76,8 @@ class Survey(Struct):
     Attributes:
         doors: Unix sockets and FIFOs: something on the host answers there.
         git_folders: Folders that git would run hooks of, or obey settings in.
+        linked_folders: Folders that are git's for a linked work tree, or look like it: they
+            have a ``HEAD`` and take all else from another git folder.
         git_files: Files named ``.git`` (work trees and submodules).
         privileged: Files with a set-user-id or set-group-id bit (only if asked for).
         entries: How many names were seen.
@@ -80,6 +86,7 @@ class Survey(Struct):
 
     doors: list[str]
     git_folders: list[str]
+    linked_folders: list[str]
     git_files: list[str]
     privileged: list[str]
     entries: int = 0
@@ -142,16 +149,16 @@ def probe_workspace(path: str) -> PathFact:
 
 def survey(root: str, *, with_privileged: bool = False, limit: int = SURVEY_LIMIT_ENTRIES) -> Survey:
     """Walk a folder without following links; folders that cannot be read are as closed to the worker."""
-    found = Survey([], [], [], [])
+    found = Survey([], [], [], [], [])
     pending = [root]
     while pending:
         folder = pending.pop()
         for entry in _entries(folder):
             found.entries += 1
+            if entry.name in _GIT_SIGNS and os.path.lexists(os.path.join(folder, "HEAD")):
+                (found.git_folders if entry.name == "objects" else found.linked_folders).append(folder)
             if entry.is_dir(follow_symlinks=False):
                 pending.append(entry.path)
-                if entry.name == "objects" and os.path.exists(os.path.join(folder, "HEAD")):
-                    found.git_folders.append(folder)
             elif entry.is_file(follow_symlinks=False):
                 if entry.name == ".git":
                     found.git_files.append(entry.path)
@@ -162,6 +169,7 @@ def survey(root: str, *, with_privileged: bool = False, limit: int = SURVEY_LIMI
         if found.entries > limit:
             found.is_complete = False
             break
+    found.linked_folders = [path for path in found.linked_folders if path not in found.git_folders]
     return found
 
 
@@ -217,7 +225,7 @@ def refuse_doors(root: str, found: Survey, hidden: tuple[str, ...]) -> None:
 def protected_in(root: str, found: Survey) -> list[str]:
     """What in a writable folder must stay as it is: existing paths, the shortest first."""
     names = [os.path.join(root, name) for name, _why in PROTECTED_NAMES]
-    for folder in found.git_folders[:GIT_FOLDERS_LIMIT]:
+    for folder in [*found.git_folders[:GIT_FOLDERS_LIMIT], *found.linked_folders[:GIT_FOLDERS_LIMIT]]:
         names += [os.path.join(folder, name) for name in PROTECTED_IN_GIT]
     names += found.git_files
     return sorted((path for path in names if _is_plain(path)), key=len)
@@ -235,6 +243,17 @@ def missing_hooks(root: str, found: Survey) -> list[PathFact]:
         if is_below(path, root) and not os.path.lexists(path):
             status = os.stat(folder)
             missing.append(PathFact(path, True, status.st_uid, status.st_gid, status.st_dev, 0))
+    return missing
+
+
+def missing_stops(root: str, found: Survey) -> list[PathFact]:
+    """The stops that git folders lack (detour.py), as facts without an inode."""
+    missing = []
+    for folder in found.git_folders[:GIT_FOLDERS_LIMIT]:
+        path = git_detour(folder)
+        if is_below(path, root) and needs_stop(folder):
+            status = os.stat(folder)
+            missing.append(PathFact(path, False, status.st_uid, status.st_gid, status.st_dev, 0))
     return missing
 
 
@@ -274,17 +293,13 @@ def planted_in(root: str, known: frozenset[str]) -> list[str]:
         folder for folder in found.git_folders if not any(path.startswith(folder + "/") for path in known)
     ]
     new += [path for path in found.git_files if path not in known]
-    new += [path for path in map(git_detour, found.git_folders) if os.path.lexists(path)]
+    new += [git_detour(folder) for folder in found.git_folders if is_detour(folder, found.git_folders)]
+    new += [
+        git_detour(folder)
+        for folder in found.linked_folders
+        if git_detour(folder) not in known and is_detour(folder, found.git_folders)
+    ]
     return sorted({*new, *found.doors, *found.privileged})
-
-
-def git_detour(folder: str) -> str:
-    """The file by which a git folder takes its settings and hooks from another one (gitrepository-layout(5)).
-
-    Git writes it into the folders of linked work trees only. In a whole git folder it gets
-    around whatever protects ``config`` and ``hooks`` there.
-    """
-    return os.path.join(folder, "commondir")
 
 
 def _is_plain(path: str) -> bool:

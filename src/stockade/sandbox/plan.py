@@ -28,7 +28,7 @@ from stockade.sandbox.view import (
     is_below,
 )
 
-# What can be given up here and now; the other names of DESIGN §10 belong to layers still to come.
+# What can be given up here and now; the other names of `--without-layer` belong to layers still to come.
 REMOVABLE_LAYERS = frozenset({"room", "seccomp"})
 DEFAULT_PROCESSES = 4096  # a browser uses some hundred threads, each of which counts
 DEFAULT_OPEN_FILES = 65536
@@ -122,6 +122,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         environment: All of the worker's variables.
         mounts: The view, in the order in which it is put up.
         to_make: Folders (with their mode) that are made on the host before they can be covered.
+        stops: Files that are made for the length of the run, to be covered too (detour.py).
         terminal: The worker gets a terminal of ours; `stderr_in_terminal` if its standard
             error goes there too.
         worker_uid, worker_gid: Who the worker is on the host.
@@ -140,6 +141,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     hidden: tuple[Path, ...]
     protected: tuple[Path, ...]
     to_make: tuple[tuple[str, int], ...]
+    stops: tuple[str, ...]
     terminal: bool
     stderr_in_terminal: bool
     worker_uid: int
@@ -216,6 +218,7 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         hidden=tuple(Path(fact.path) for fact in host.hide),
         protected=tuple(Path(fact.path) for fact in host.protected),
         to_make=tuple(_folders_to_make(host)),
+        stops=tuple(fact.path for fact in host.protected if fact.identity is None and not fact.is_folder),
         terminal=host.stdin_is_terminal and host.stdout_is_terminal,
         stderr_in_terminal=host.stderr_is_terminal,
         worker_uid=host.uid,
@@ -370,7 +373,7 @@ def _pins(host: HostFacts, root: str, path: str) -> dict[str, Mount]:
 def _folders_to_make(host: HostFacts) -> list[tuple[str, int]]:
     """Hook folders that git would make too, and the ledger's, which the run is about to make itself."""
     shown = [fact.path for fact in (host.workspace, *host.read, *host.write)]
-    found = [(fact.path, 0o755) for fact in host.protected if fact.identity is None]
+    found = [(fact.path, 0o755) for fact in host.protected if fact.identity is None and fact.is_folder]
     found += [
         (path, 0o700)
         for path, _is_folder, is_there in host.invisible

@@ -16,6 +16,7 @@ from stockade.sandbox.paths import (
     PathFact,
     Survey,
     missing_hooks,
+    missing_stops,
     probe_path,
     probe_workspace,
     protected_in,
@@ -255,7 +256,8 @@ def _protected(
         for path in protected_in(root.path, found):
             if is_below(path, root.path) and not any(is_below(path, hide) for hide in hidden):
                 protected[path] = _plain_fact(path)
-        protected |= {fact.path: fact for fact in missing_hooks(root.path, found)}
+        made = [*missing_hooks(root.path, found), *missing_stops(root.path, found)]
+        protected |= {fact.path: fact for fact in made if not any(is_below(fact.path, h) for h in hidden)}
     return tuple(protected.values())
 
 

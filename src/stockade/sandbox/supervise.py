@@ -1,6 +1,6 @@
 """One sandbox's life: build it, let the worker go, copy its streams, report its end. Linux only.
 
-Order (boundary.md R2), and what breaks if swapped:
+The order, and what breaks if swapped:
 
 1. bwrap starts. Right after it the builder is forked, which closes at once all that it
    inherits, above all the lifeline: end of file must not wait for it.
@@ -29,6 +29,7 @@ import msgspec
 from stockade.errors import ContainmentError, HostError, StockadeError
 from stockade.reactor import READ, Reactor
 from stockade.sandbox import bubblewrap
+from stockade.sandbox.detour import Stop, git_detour, open_stop
 from stockade.sandbox.enforcement import (
     EnforcementFacts,
     WorkerExit,
@@ -43,7 +44,7 @@ from stockade.sandbox.lifeline import (
     probe_own_namespaces,
     verify_stage,
 )
-from stockade.sandbox.paths import git_detour, make_folder, planted_in
+from stockade.sandbox.paths import make_folder, planted_in
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
 from stockade.sandbox.signals import SignalRelay
@@ -80,6 +81,7 @@ class Sandbox:
         self._outcome: WorkerExit | None = None
         self._stage_gone = False
         self._made: dict[str, tuple[int, int]] = {}
+        self._stops: list[Stop] = []
         self._on_exit: Callable[[WorkerExit], None] | None = None
         special: dict[int, Callable[[], None]] = {
             signal.SIGWINCH: self._resized,
@@ -121,6 +123,9 @@ class Sandbox:
 
     def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
         self._made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
+        for path in self.plan.stops:
+            self._stops.append(open_stop(path))
+            self._made[path] = self._stops[-1].identity
         info = self._start_bwrap()
         self._mark("bwrap started")
         if self.plan.has_room:
@@ -422,6 +427,8 @@ class Sandbox:
         self._kill_stage()
         self._end_outside()
         self._reap_bwrap(START_TIMEOUT_S)
+        for stop in self._stops:  # last: nothing inside is alive any more to put something in its place
+            stop.withdraw()
 
     def close(self) -> None:
         """Give back what is left: the room's counter socket and handles."""

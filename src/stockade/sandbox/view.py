@@ -59,8 +59,9 @@ PROTECTED_NAMES = (
     (".zshenv", "run by the shell, where the workspace is a home folder"),
     (".gitconfig", "commands that git runs, where the workspace is a home folder"),
 )
-# Inside a git folder: what git runs on the host when somebody types `git status` there.
-PROTECTED_IN_GIT = ("hooks", "config", "config.worktree")
+# Inside a git folder: what git runs on the host when somebody types `git status` there, and
+# what sends it to another folder for that (detour.py).
+PROTECTED_IN_GIT = ("hooks", "config", "config.worktree", "commondir")
 
 
 class MountKind(StrEnum):
