@@ -35,7 +35,7 @@ RUN_OFFSET = 100
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command line; returns the exit code of DESIGN §10."""
+    """Run one command line; returns the exit code (docs/reference/exit-codes.md)."""
     words = sys.argv[1:] if argv is None else argv
     chosen = words[0] if words and words[0] in COMMANDS else None
     if chosen == "run":
@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
         # The reader of our output went away (`stockade log | head`): not a fault, and nothing to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except Exception as error:  # noqa: BLE001  # the other of the two places (STYLE §3)
+    except Exception as error:  # noqa: BLE001  # the other of two places, with each flow
         return offset + _report_fault(error)
 
 

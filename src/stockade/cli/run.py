@@ -41,6 +41,14 @@ def add_parser(subparsers: Any) -> None:
         help="use this address for this name instead of asking a resolver (may be repeated)",
     )
     parser.add_argument(
+        "--read",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="PATH",
+        help="file or folder that the command may read besides the view (may be repeated)",
+    )
+    parser.add_argument(
         "--write",
         action="append",
         default=[],

@@ -20,7 +20,7 @@ from stockade.vocabulary import Control, PlaceClass, Risk
 
 DATA_FILE = Path(__file__).with_name("catalogue.json")
 
-# What reaching such a place means, where its entry does not say it (DESIGN.md §2). The
+# What reaching such a place means, where its entry does not say it. The
 # missing classes have no risk of their own: the operation decides.
 CLASS_RISK: dict[PlaceClass, Risk] = {
     PlaceClass.PASTE: Risk.EXFILTRATION,

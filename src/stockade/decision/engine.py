@@ -1,6 +1,6 @@
 """The decision engine: one attempt in, one decision out. Pure; no clock, no I/O.
 
-The order is the promise (DESIGN.md §4):
+The order is the promise (docs/concepts/decisions.md):
 
 1. a host that two readers read differently is refused;
 2. fixed denials: addresses instead of names, names that disagree, metadata services;

@@ -1,6 +1,6 @@
 """How a decision is called: risk and control. Verdicts are decided elsewhere.
 
-The rules behind these tables stand in DESIGN.md §2 and at the top of the event bank's
+The rules behind these tables stand in docs/concepts/decisions.md and at the top of the event bank's
 policy; `tests/cases` holds every row of the bank against them.
 """
 

@@ -162,8 +162,15 @@ class Connection:
         self._feed(ev.PolicyReplaced())
 
     def cut(self) -> None:
-        """Drop everything now, and write down how far it came."""
-        if not self._is_finished:
+        """Drop everything now, and write down how far it came.
+
+        What was passed on to the destination still arrives: a reset would take it back.
+        """
+        if self._is_finished:
+            return
+        if self._is_tunnel and not self.is_sending:
+            self._last_words(*self._stop_ways(), ev.ClientEnded(reset=True), reset=False)
+        else:
             self._broken()
 
     # --- events in, effects out ------------------------------------------------------------
@@ -198,7 +205,7 @@ class Connection:
             self._last_words(ev.UploadUsedUp(stop.unsent_bytes))
         except OSError:
             self._broken()
-        except Exception as error:  # noqa: BLE001  # one of the two places (STYLE): a fault in one flow
+        except Exception as error:  # noqa: BLE001  # one of two places, with main: a fault in one flow
             self._room.fault(error)
             self._finish(reset=True)
         finally:
@@ -483,11 +490,7 @@ class Connection:
 
     def _broken(self) -> None:
         """One of the sockets failed; to lose the destination need not be the end, so the flow is asked."""
-        events: list[ev.Event] = []
-        for upstream, way in ((True, self._way_up), (False, self._way_down)):
-            if way is not None:
-                events.append(ev.Pumped(upstream, way.count, way.source_ended))
-        self._release_ways()
+        events = self._stop_ways()
         far = self._upstream
         is_redialing = any(isinstance(effect, fx.Dial) for effect in self._effects)
         if far is None or is_redialing or is_dead(self._client.sock) or not is_dead(far.sock):
@@ -498,6 +501,15 @@ class Connection:
         events += self._forget_upstream_effects()
         for event in [*events, ev.UpstreamEnded(reset=True)]:
             self._effects.extend(self._flow.feed(event, self._reactor.now()))
+
+    def _stop_ways(self) -> list[ev.Event]:
+        """Take the ways down; what each has carried, for the flow."""
+        events: list[ev.Event] = []
+        for upstream, way in ((True, self._way_up), (False, self._way_down)):
+            if way is not None:
+                events.append(ev.Pumped(upstream, way.count, way.source_ended))
+        self._release_ways()
+        return events
 
     def _forget_upstream_effects(self) -> list[ev.Event]:
         """Take out what was still to be done with a destination that is gone; its ways end unbegun."""
@@ -513,7 +525,7 @@ class Connection:
         self._effects = deque(kept)
         return events
 
-    def _last_words(self, *events: ev.Event) -> None:
+    def _last_words(self, *events: ev.Event, reset: bool = True) -> None:
         """Write down what the flow says to the end of it, perform nothing else, and close."""
         left = list(self._effects)  # what the flow had said already when a send failed is on record too
         self._effects.clear()
@@ -526,7 +538,7 @@ class Connection:
                 seq = self._room.record(effect.attempt, effect.decision, _nobody_waits)
                 if effect.decision.verdict is not Verdict.DENY:
                     self._undelivered = seq
-        self._finish(reset=True)
+        self._finish(reset=reset)
 
     def _drop(self, side: Side, *, reset: bool = False) -> None:
         if side.watched:

@@ -123,7 +123,7 @@ class Journal:
 
 
 def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
-    """The keys of an attempt's record, in the words of DESIGN §2 and §5."""
+    """The keys of an attempt's record, in the words of `vocabulary`."""
     host = attempt.host
     fields: dict[str, object] = {
         "verdict": decision.verdict.word,

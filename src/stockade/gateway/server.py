@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # So many connections are taken from one listener before the other descriptors get their turn.
 ACCEPT_BATCH = 64
-# SO_MEMINFO (socket.h) gives nine counters; the last is what the socket itself dropped (recipe R5).
+# SO_MEMINFO (socket.h) gives nine counters; the last is what the socket itself dropped.
 _SO_MEMINFO = 55
 _MEMINFO = struct.Struct("=9I")
 # When no descriptor is left, accepting pauses; the backlog waits and nothing is lost.
@@ -81,7 +81,7 @@ class RoomLimits(Struct, frozen=True, kw_only=True):
 
 
 class RoomCounts(Struct, frozen=True, kw_only=True):
-    """The gateway's half of the completeness equation (recipe R5)."""
+    """The gateway's half of the completeness equation, see `run.completeness`."""
 
     accepted: int
     drained: int

@@ -1,7 +1,7 @@
 """Did anything go unrecorded? The kernel's counters in the room against what we wrote down.
 
 With SYN cookies off, every connection attempt that reached the room's packet filter is
-in one of four heaps (recipe R5), so the sum is exact and a difference is a fact:
+in one of four heaps, so the sum is exact and a difference is a fact:
 
     SYNs counted = accepted + drained at the end + dropped by our listeners + refused
 

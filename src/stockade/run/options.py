@@ -29,6 +29,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     identity: Identity = Identity.AGENT
     ledger: Path | None = None
     resolve: dict[str, tuple[IPAddress, ...]] = {}
+    readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     environment: tuple[str, ...] = ()
     report: Path | None = None
@@ -55,6 +56,7 @@ def parse_options(args: argparse.Namespace) -> RunOptions:
         identity=Identity(args.identity),
         ledger=args.ledger,
         resolve=parse_resolve(args.resolve),
+        readable=tuple(args.read),
         writable=tuple(args.write),
         environment=tuple(args.env),
         report=args.report,

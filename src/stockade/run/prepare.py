@@ -79,7 +79,7 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
     request = SandboxRequest(
         argv=options.argv,
         workspace=workspace,
-        read=_absolute(files.read, workspace),
+        read=(*_absolute(files.read, workspace), *(_below(workspace, path) for path in options.readable)),
         write=(*_absolute(files.write, workspace), *(_below(workspace, path) for path in options.writable)),
         hide=_absolute(files.hide, workspace),
         invisible=tuple(_below(workspace, path) for path in own),

@@ -1,4 +1,4 @@
-"""Risk, control and class: the words of DESIGN.md §2, told apart one difference at a time."""
+"""Risk, control and class: the words of `vocabulary`, told apart one difference at a time."""
 
 from __future__ import annotations
 
