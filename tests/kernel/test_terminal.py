@@ -217,6 +217,30 @@ def test_f13_answers_and_clipboard_writes_do_not_reach_the_screen(screen) -> Non
     assert b"ABCD\x1b]0;title\x1b\\\x1b[31mred\x1b[0m\r\n" in shown.seen
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [(r"\033[c", b"\x1b[?62;1c"), (r"\033[6n", b"\x1b[1;1R"), (r"\033[>q", b"\x1bP>|x\x1b\\"), ("no", b"")],
+)
+def test_f13_an_answer_to_a_command_that_has_ended_does_not_reach_the_shell(
+    screen, question: str, answer: bytes
+) -> None:  # type: ignore[no-untyped-def]
+    """The terminal answers late: when it is asked once more, or when nobody is there any more."""
+    shown = screen("printf", question)
+    deadline = time.monotonic() + 10
+    while b"\x1b[5n" not in shown.seen and shown.process.poll() is None and time.monotonic() < deadline:
+        if select.select([shown.master], [], [], 0.02)[0]:
+            shown.seen += os.read(shown.master, 65536)
+    is_asked = b"\x1b[5n" in shown.seen
+    shown.type(answer + (b"\x1b[0n" if is_asked else b""))
+    assert shown.end() == 0
+    assert is_asked == (answer != b"")  # a command that asked nothing costs no type-ahead
+    mode = termios.tcgetattr(shown.slave)
+    mode[3] &= ~termios.ICANON  # else only whole lines are counted
+    termios.tcsetattr(shown.slave, termios.TCSANOW, mode)
+    waiting = struct.unpack("i", fcntl.ioctl(shown.slave, termios.FIONREAD, b"\0" * 4))[0]
+    assert waiting == 0
+
+
 def test_in_the_background_the_tool_does_not_touch_the_terminal(contained: Contained) -> None:
     # A job in the background that reads or sets the terminal would be stopped by the kernel.
     master, slave = pty.openpty()

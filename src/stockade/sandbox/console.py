@@ -6,6 +6,8 @@ import atexit
 import contextlib
 import fcntl
 import os
+import re
+import select
 import struct
 import termios
 import time
@@ -19,15 +21,23 @@ from stockade.sandbox.terminal import AnswerBackFilter
 # command's terminal turns Ctrl-C into a signal, so an editor that reads the key is left alone.
 PRESSES_THAT_KILL = 5
 PRESSES_WITHIN_S = 2.0
+# A terminal across the world answers within the first; the second bounds a flood of answers.
+ANSWER_TIMEOUT_S = 0.5
+ANSWERS_TIMEOUT_S = 2.0
+# The worker asked the same question: only a silence says that the last answer was ours.
+SILENCE_S = 0.1
+_STATUS_QUESTION = b"\x1b[5n"
+_STATUS_ANSWER = re.compile(rb"(?:\x1b\[|\x9b|\xc2\x9b)[03]n")  # ECMA-48 DSR, 7-bit, 8-bit, UTF-8
 _CTRL_C = 0x03
 _LFLAG, _CC = 3, 6
 
 
 class Console:
-    """The outer terminal (the caller's descriptor 0) and the master side of the inner one."""
+    """The outer terminal (where the caller's descriptors 0 and 1 lead) and the master of the inner one."""
 
-    def __init__(self, outer: int, master: int, on_insistence: Callable[[], None]) -> None:
+    def __init__(self, outer: int, screen: int, master: int, on_insistence: Callable[[], None]) -> None:
         self._outer = outer
+        self._screen = screen
         self._master = master
         self._on_insistence = on_insistence
         self._presses: list[float] = []
@@ -72,13 +82,38 @@ class Console:
         if self._saved is None:
             return
         saved, self._saved = self._saved, None
-        left_on = self.filter.restore()
-        try:
-            if left_on:
-                os.write(self._outer, left_on)
-            termios.tcsetattr(self._outer, termios.TCSADRAIN, saved)  # type: ignore[arg-type]
-        except (OSError, termios.error):
-            pass  # it has hung up
+        when = termios.TCSADRAIN
+        with contextlib.suppress(OSError, termios.error):  # it has hung up
+            if left_on := self.filter.restore():
+                os.write(self._screen, left_on)
+            if self.filter.has_asked and is_in_foreground(self._outer):
+                self._discard_answers()
+                when = termios.TCSAFLUSH
+        with contextlib.suppress(OSError, termios.error):
+            termios.tcsetattr(self._outer, when, saved)  # type: ignore[arg-type]
+
+    def _discard_answers(self) -> None:
+        """Take what the terminal answers to the command, which is not there to read it any more.
+
+        Left alone it would arrive in the operator's shell as if typed. A terminal answers in
+        order, so we ask one thing more and read until the answer to that. What the operator
+        typed meanwhile goes as well: it cannot be told apart.
+        """
+        self.filter.has_asked = False
+        os.write(self._screen, _STATUS_QUESTION)
+        poll = select.poll()
+        poll.register(self._outer, select.POLLIN)
+        seen, patience = b"", ANSWER_TIMEOUT_S
+        end = time.monotonic() + ANSWERS_TIMEOUT_S
+        while time.monotonic() < end and poll.poll(patience * 1000):
+            data = os.read(self._outer, 4096)
+            seen = seen[-8:] + data
+            if _STATUS_ANSWER.search(seen):
+                if not self.filter.has_asked_status:
+                    return
+                patience = SILENCE_S
+            if not data:
+                return
 
     def close(self) -> None:
         self.restore()

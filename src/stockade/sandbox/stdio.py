@@ -42,7 +42,7 @@ class Stdio:
         from stockade.sandbox.console import Console
 
         os.set_blocking(master, False)
-        self._console = Console(0, master, on_insistence)
+        self._console = Console(0, 1, master, on_insistence)
         self._console.make_raw()
         shown = self._console.filter.feed
         self._outputs.append(OutputPump(self._reactor, master, 1, self._on_output_done, shown))

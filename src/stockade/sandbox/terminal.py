@@ -5,7 +5,8 @@ setting, part of the screen), put text into the clipboard, or define keys. The a
 reaches whoever reads the terminal next: after the run that is the operator's shell.
 Colors, cursor movement, titles and links pass. Questions whose answer is a fixed form
 of numbers (where is the cursor, what are you) pass too, since editors need them and no
-text of the worker's can be in the answer.
+text of the worker's can be in the answer. That one was asked is noted: its answer is not
+for the shell either (console.py).
 
 Two mistakes to avoid: C1 controls exist as single bytes (0x9b) and as UTF-8 (c2 9b),
 and a byte like 0x9b is also an innocent part of many letters; so UTF-8 is tracked. And
@@ -27,6 +28,18 @@ _CSI_REFUSED = frozenset({"i", "*y", "$w", "$u", "&w", "+p", "+q"})
 # Window operations (final t) that answer with the title or the icon's name.
 _TITLE_REPORTS = frozenset({"20", "21"})
 _SEQUENCE_LIMIT_BYTES = 8192
+
+# What is passed on and makes no terminal answer: finals with their intermediates. All else counts as
+# a question, so a new kind of it costs type-ahead at the end of a run, and no more.
+_SILENT = frozenset("@ABCDEFGHIJKLMPTUVWXYZ`abdefghjklrs") | frozenset(
+    {" @", " A", " q", '"q', "!p", '"p', "$r", "$t", "$v", "$x", "$z", "${", "*x"}
+    | {"#p", "#q", "#{", "#}", "#P", "#Q"}
+)
+# Silent with some private prefixes: S ? asks for graphics, m ? and u ? for keyboard modes, q > for the
+# version; p > sets how the pointer hides, while plain p with $ asks for a mode.
+_SILENT_PREFIXES = {"S": ("",), "m": ("", ">"), "u": ("", ">", "<", "="), "q": ("",), "p": (">",)}
+# Window operations that only do something: 1 to 10 move and size, from 22 on titles and lines.
+_WINDOW_QUESTIONS = range(11, 22)
 
 # Text without controls that matter, in whole UTF-8 letters.
 _PLAIN = re.compile(
@@ -51,12 +64,21 @@ _LINGERING_MODES = frozenset(
         "47",
         "1047",
         "2004",
+        "2031",
+        "2048",
     }
 )
+# With these on the terminal speaks without being asked: mouse, focus, color scheme, size.
+_REPORTING_MODES = frozenset({"9", "1000", "1001", "1002", "1003", "1004", "2031", "2048"})
 
 
 class AnswerBackFilter:
-    """Feed it what the worker writes to its terminal; it gives what may be shown."""
+    """Feed it what the worker writes to its terminal; it gives what may be shown.
+
+    Attributes:
+        has_asked: Something was passed on that makes the terminal send something.
+        has_asked_status: Among it ``CSI 5 n``, the question that console.py asks itself.
+    """
 
     def __init__(self) -> None:
         self._state = _GROUND
@@ -65,6 +87,8 @@ class AnswerBackFilter:
         self._lead = 0
         self._modes: dict[str, None] = {}
         self._cursor_hidden = False
+        self.has_asked = False
+        self.has_asked_status = False
 
     def feed(self, data: bytes) -> bytes:
         out = bytearray()
@@ -190,13 +214,18 @@ class AnswerBackFilter:
             return False
         if digits.startswith("?") and final in "hl":
             self._note_modes(digits[1:].split(";"), final == "h")
+        if is_question(digits, parameters[len(digits) :] + final):
+            self.has_asked = True
+            self.has_asked_status |= final == "n"
         return True
 
     def _note_modes(self, modes: list[str], is_on: bool) -> None:
         for mode in modes:
             if mode == "25":
                 self._cursor_hidden = not is_on
-            elif mode in _LINGERING_MODES:
+                continue
+            self.has_asked |= is_on and mode.lstrip("0") in _REPORTING_MODES
+            if mode in _LINGERING_MODES:
                 if is_on:
                     self._modes[mode] = None
                 else:
@@ -231,6 +260,22 @@ class AnswerBackFilter:
         self._state = _GROUND
         if self._sequence[0] == 0x5D and may_show_osc(bytes(self._sequence[1:])):
             out += b"\x1b]" + self._sequence[1:] + b"\x1b\\"
+
+
+def is_question(numbers: str, final: str) -> bool:
+    """Whether a CSI sequence makes a terminal answer.
+
+    Args:
+        numbers: Its parameters, with the private prefix if it has one.
+        final: Its last letter, after intermediate bytes if it has some.
+    """
+    prefix = numbers[:1] if numbers[:1] in tuple("<=>?") else ""
+    if final in _SILENT:
+        return False
+    if final == "t" and prefix == "":
+        first = numbers.split(";")[0]
+        return not first.isdecimal() or int(first) in _WINDOW_QUESTIONS
+    return prefix not in _SILENT_PREFIXES.get(final, ())
 
 
 def may_show_osc(body: bytes) -> bool:

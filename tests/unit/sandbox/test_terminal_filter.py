@@ -121,3 +121,68 @@ def test_modes_that_a_killed_program_left_on_are_switched_off() -> None:
     screen.feed(b"\x1b[?1006l")
     assert screen.restore() == b"\x1b[?1000l\x1b[?2004l\x1b[?1049l\x1b[?25h"
     assert AnswerBackFilter().restore() == b""
+
+
+# What makes a terminal answer although it is harmless (xterm's ctlseqs; the last ones kitty's and VTE's).
+QUESTIONS = {
+    "primary attributes": b"\x1b[c",
+    "primary attributes with a zero": b"\x1b[0c",
+    "secondary attributes": b"\x1b[>c",
+    "tertiary attributes": b"\x1b[=c",
+    "status": b"\x1b[5n",
+    "cursor": b"\x1b[6n",
+    "cursor with page": b"\x1b[?6n",
+    "version": b"\x1b[>q",
+    "version with a zero": b"\x1b[>0q",
+    "window size": b"\x1b[14t",
+    "size of a letter": b"\x1b[16t",
+    "size in letters": b"\x1b[18t",
+    "size with a leading zero": b"\x1b[018t",
+    "mode": b"\x1b[?2026$p",
+    "terminal parameters": b"\x1b[x",
+    "graphics": b"\x1b[?1;1;0S",
+    "key modifiers": b"\x1b[?4m",
+    "keyboard": b"\x1b[?u",
+    "locator": b"\x1b['|",
+    "colors": b"\x1b[#R",
+    "in UTF-8 C1 form": "\x9bc".encode(),
+    "with a control in it": b"\x1b[\r6n",
+    "mouse reports": b"\x1b[?1003h",
+    "focus reports": b"\x1b[?25;1004h",
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_that_is_passed_on_is_noted_however_it_is_cut(name: str) -> None:
+    for pieces in ([QUESTIONS[name]], [bytes((byte,)) for byte in QUESTIONS[name]]):
+        screen = AnswerBackFilter()
+        shown = b"".join(map(screen.feed, pieces))
+        assert shown
+        assert screen.has_asked
+        assert screen.has_asked_status == (shown.strip()[-1:] == b"n")
+
+
+SILENT = {
+    **{
+        name: SHOWN[name]
+        for name in SHOWN
+        if name not in ("where is the cursor", "what are you", "size in letters")
+    },
+    "cursor movements": b"\x1b[A\x1b[2B\x1b[3;4H\x1b[K\x1b[?J\x1b[1;20r\x1b[s\x1b[u\x1b[2L\x1b[3M\x1b[4S",
+    "cursor style": b"\x1b[2 q",
+    "soft reset": b"\x1b[!p",
+    "paste brackets, other screen, batches": b"\x1b[?2004h\x1b[?1049h\x1b[?2026h\x1b[?1003l",
+    "title kept and put back": b"\x1b[22;0;0t\x1b[23;0;0t",
+    "window sized": b"\x1b[8;24;80t",
+    "keyboard set and put back": b"\x1b[>1u\x1b[<u\x1b[>4;2m",
+    "question that is not passed on": b"\x1b[21t\x1bP$qm\x1b\\\x05\x1bZ\x1b]11;?\x07",
+    "question in a title": b"\x1b]0;[6n\x07[6n",
+    "question that was broken off": b"\x1b[6\x18n",
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_makes_no_terminal_speak_is_no_question(name: str) -> None:
+    screen = AnswerBackFilter()
+    screen.feed(SILENT[name])
+    assert not screen.has_asked
