@@ -84,7 +84,7 @@ class RoomSockets(Struct):
 
 
 class RoomCounters(Struct, frozen=True):
-    """The kernel's own count of attempts, for recipe R5.
+    """The kernel's own count of attempts, for `run.completeness`.
 
     Attributes:
         syn: Connection attempts that reached the hook.
