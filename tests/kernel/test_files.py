@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kernel_steps import IS_ROOT, PYTHON, Contained
@@ -529,3 +530,11 @@ def test_interpreters_outside_usr_are_shown_for_a_virtual_environment(contained:
     (contained.work / ".venv" / "pyvenv.cfg").write_text(f"home = {prefix}/bin\n")
     result = contained(".venv/bin/python", "-c", "import sys; print(sys.prefix, sys.base_prefix)")
     assert result.out.split() == [f"{contained.work}/.venv", str(prefix)], result.err
+
+
+@pytest.mark.parametrize("place", ["/etc", "/usr", "/usr/bin", "/var", "/etc/ssl"])
+def test_the_machine_s_own_places_are_never_writable(stockade: Any, place: str) -> None:
+    run = stockade(["true"], extra=["--write", place])
+    assert run.code == 102
+    assert "path-not-written" in run.err
+    assert place in run.err

@@ -48,6 +48,10 @@ _NOT_A_WORKSPACE = frozenset(
     ]
 )
 _NEVER_SHOWN = ("/proc", "/sys", "/dev", "/boot")
+# Programs, libraries and settings of the machine: a worker that may write there owns it after all,
+# most of all one that root has started. Sources that are kept below /usr are a workspace like others.
+_NEVER_WRITTEN = ("/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr")
+_WRITTEN_ALL_THE_SAME = ("/usr/src", "/usr/local/src")
 
 
 class PathFact(Struct, frozen=True):
@@ -113,6 +117,23 @@ def probe_path(path: str, asked_by: str) -> PathFact:
         return _fact(path, os.fstat(fd), asked_by)
     finally:
         os.close(fd)
+
+
+def probe_writable(path: str, asked_by: str) -> PathFact:
+    """Judge a path that the worker may write.
+
+    Raises:
+        UserError: As `probe_path`, or it belongs to the machine's own programs and settings.
+    """
+    fact = probe_path(path, asked_by)
+    is_the_machine_s = any(is_below(path, place) for place in _NEVER_WRITTEN) or path in _NOT_A_WORKSPACE
+    if is_the_machine_s and not any(is_below(path, place) for place in _WRITTEN_ALL_THE_SAME):
+        raise UserError(
+            "path-not-written",
+            f"{asked_by}: {path} holds programs or settings of the machine, which no worker may write",
+            "give it a folder of its own, and copy what came out of it",
+        )
+    return fact
 
 
 def _explain(path: str, asked_by: str, error: OSError) -> UserError:

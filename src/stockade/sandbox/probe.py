@@ -19,6 +19,7 @@ from stockade.sandbox.paths import (
     missing_stops,
     probe_path,
     probe_workspace,
+    probe_writable,
     protected_in,
     refuse_doors,
     survey,
@@ -74,7 +75,7 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         return _below_real_workspace(os.path.normpath(path), request, workspace)
 
     read = tuple(probe_path(real(path), "files.read") for path in request.read)
-    write = tuple(probe_path(real(path), "files.write") for path in request.write)
+    write = tuple(probe_writable(real(path), "files.write") for path in request.write)
     # What does not exist shows nothing, so it needs no hiding.
     hide = tuple(probe_path(real(path), "files.hide") for path in request.hide if os.path.lexists(real(path)))
     shown = (workspace, *read, *write)
