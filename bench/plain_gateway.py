@@ -57,6 +57,7 @@ def serve(policy_file: Path, shelf: Path) -> None:
         Journal(ledger, policy.digest),
         Resolver(reactor, {"app.test": (ip_address("127.0.0.1"),)}),
         lambda seq: decision_id(run_id, seq),
+        secrets={},
         limits=RoomLimits(connections=policy.limits.connections or 4096),
         on_fault=failed,
     )

@@ -7,20 +7,21 @@ request is recorded, so that the record says what was decided about it.
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stockade.policy.model import BodyRule
-from stockade.protocol.http1 import RequestHead
+
+if TYPE_CHECKING:
+    from stockade.protocol.http1 import RequestHead
 
 # A prompt with a few pictures fits; what is larger cannot be held back until it is read.
 CONTENT_LIMIT_BYTES = 16 * 1024 * 1024
 
 # What a GraphQL document holds besides names and punctuation: comments and both kinds of strings
 # (specification of October 2021, 2.1.2 and 2.9.4).
-_GRAPHQL_NOISE = re.compile(r'"""(?:[^"\\]|\\"""|\\|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|#[^\n\r]*', re.DOTALL)
-_GRAPHQL_TOKEN = re.compile(r"[A-Za-z_]\w*|[{}()\[\]]")
+_GRAPHQL_NOISE = r'"""(?:[^"\\]|\\"""|\\|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|#[^\n\r]*'
+_GRAPHQL_TOKEN = r"[A-Za-z_]\w*|[{}()\[\]]"
 _GRAPHQL_DEFINITIONS = frozenset(("query", "mutation", "subscription", "fragment"))
 
 
@@ -63,6 +64,8 @@ def object_to_framing(head: RequestHead) -> str | None:
 
 def object_to_content(rule: BodyRule, body: bytes) -> str | None:
     """What the rule holds against a body, as a phrase; None if nothing."""
+    import json  # here, and no pattern compiled above: few runs have such a rule
+
     if not body:
         return "there is no body that says which operation is meant" if rule.graphql else None
     try:
@@ -140,7 +143,7 @@ def find_operations(text: str) -> list[str]:
     kinds: list[str] = []
     depth = 0
     is_open = False  # a definition has begun and its braces have not come yet
-    for token in _GRAPHQL_TOKEN.findall(_GRAPHQL_NOISE.sub(" ", text)):
+    for token in re.findall(_GRAPHQL_TOKEN, re.sub(_GRAPHQL_NOISE, " ", text, flags=re.DOTALL)):
         if token in "{([":
             if depth == 0 and token == "{" and not is_open:
                 kinds.append("query")  # the short form: a selection without a word before it

@@ -20,7 +20,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
 import stat
 import struct
 import time
@@ -167,7 +166,7 @@ def _open_or_make(folder: int) -> int:
 
 def _make(folder: int) -> int:
     """Make the file with its content in one step: git fails on an empty one."""
-    draft = f"{NAME}.{secrets.token_hex(8)}"
+    draft = f"{NAME}.{os.urandom(8).hex()}"
     fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder)
     try:
         os.write(fd, STOP)
