@@ -36,6 +36,8 @@ def contestants(folder: Path) -> dict[str, tuple[str | None, list[str], dict[str
 def measure_starts(folder: Path, repeats: int) -> list[dict[str, Any]]:
     """Run every contestant `repeats` times, in turn, after one run that is not counted."""
     rows = contestants(folder)
+    workspace = folder / "workspace"
+    workspace.mkdir(exist_ok=True)
     times: dict[str, list[float]] = {name: [] for name in rows}
     failed: dict[str, str] = {}
     for repeat in range(repeats + 1):
@@ -43,7 +45,7 @@ def measure_starts(folder: Path, repeats: int) -> list[dict[str, Any]]:
             if name in failed or peer in peers.missing:
                 continue
             try:
-                seconds = time_command(command, environment)
+                seconds = time_command(command, environment, workspace)
             except rig.Failed as problem:
                 failed[name] = str(problem)
                 continue
@@ -53,11 +55,16 @@ def measure_starts(folder: Path, repeats: int) -> list[dict[str, Any]]:
     return [start_row(name, peer, times[name], failed.get(name)) for name, (peer, _, _) in rows.items()]
 
 
-def time_command(command: list[str], environment: dict[str, str]) -> float:
-    """Time one command from fork to exit."""
+def time_command(command: list[str], environment: dict[str, str], workspace: Path) -> float:
+    """Time one command from fork to exit, in an empty folder: Stockade looks through its workspace."""
     began = time.perf_counter()
     done = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, stdin=subprocess.DEVNULL, timeout=30
+        command,
+        cwd=workspace,
+        env={**os.environ, **environment},
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=30,
     )
     seconds = time.perf_counter() - began
     if done.returncode:
