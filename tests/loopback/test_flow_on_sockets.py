@@ -24,7 +24,8 @@ import pytest
 from doubles.fake_driver import Room as Judge
 from doubles.messages import get
 from stockade.decision.request import Attempt, Decision
-from stockade.gateway.driver import Connection, Side
+from stockade.gateway.driver import Connection
+from stockade.gateway.side import Side
 from stockade.net.endpoint import Endpoint
 from stockade.net.host import Host
 from stockade.protocol.effects import RecordOutcome
