@@ -1,4 +1,4 @@
-"""How an attempt is decided: the order of docs/concepts/decisions.md, its example table, and one level at a time."""
+"""How an attempt is decided: the order and the example table of docs/concepts/decisions.md, by level."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ rules:
 internal: [{host: app.corp.test, networks: [10.20.0.0/24], ports: [8080]}]
 """
 
-# The design's example table, row by row: policy, phase, line, answers, verdict, reason, risk (None: the table says none).
+# The example table by rows: policy, phase, line, answers, verdict, reason, risk (None: the table says none).
 EXAMPLES = [
     (CORP, "work", "POST https://api.corp.test/x", [], "deny", "method-not-permitted", None),
     (CORP, "work", "GET https://wiki.corp.test/", [], "allow", "rule-allows", None),
