@@ -233,8 +233,11 @@ def test_signals_and_masks_are_the_defaults_in_the_command(contained: Contained)
     status = dict(
         line.split(":\t") for line in contained("cat", "/proc/self/status").out.splitlines() if ":\t" in line
     )
-    assert int(status["SigBlk"], 16) == 0
-    assert int(status["SigIgn"], 16) == 0
+    # 32 and 33 are the C library's own: it ignores them in whatever `make` starts (posix_spawn), and lets
+    # nobody change that (nptl(7)). A plain command inherits them just the same.
+    inner = 1 << 31 | 1 << 32
+    assert int(status["SigBlk"], 16) & ~inner == 0
+    assert int(status["SigIgn"], 16) & ~inner == 0
 
 
 PROXY_AND_LOADER = {
