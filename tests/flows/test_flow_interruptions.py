@@ -53,6 +53,38 @@ def test_a_policy_replaced_on_the_way_stops_the_dial_or_the_bytes(
     assert (moment is ev.Dialed) == bool(flow.asked_for(fx.Dial))
 
 
+BODY_RULE = (
+    "rules:\n  - proxy: app.test\n    ports: [80]\n    protocol: http\n    methods: [POST]\n"
+    "    body: {forbid-tools: [web_search]}\n"
+)
+HALF = b'POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 13\r\n\r\n{"tools": '
+
+
+@pytest.mark.parametrize(
+    ("later", "verdict"), [(WITHOUT_APP, "deny"), (BODY_RULE + "  - deny: x.test\n", "proxy")]
+)
+def test_r017_the_policy_in_force_when_a_held_body_is_whole_decides(
+    transparent: Open, room: Room, later: str, verdict: str
+) -> None:
+    room.put_in_force(BODY_RULE)
+    flow = transparent().client(HALF)
+    assert flow.records == []
+    replace_policy(flow, room, later).client(b"[]}")
+    assert [word for word, _ in flow.decisions] == [verdict]
+    assert bool(flow.asked_for(fx.Dial)) == (verdict == "proxy")
+
+
+def test_a_replaced_rule_for_bodies_is_held_against_the_body_that_waited(
+    transparent: Open, room: Room
+) -> None:
+    room.put_in_force(BODY_RULE)
+    body = b'{"tools": [{"type": "code_run"}]}'
+    head = b"POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: %d\r\n\r\n" % len(body)
+    flow = transparent().client(head + body[:5])
+    replace_policy(flow, room, BODY_RULE.replace("web_search", "code_run")).client(body[5:])
+    assert flow.decisions == [("deny", "forbidden-content")]
+
+
 def test_a_running_response_is_cut_and_a_finished_one_is_not(transparent: Open, room: Room) -> None:
     flow = transparent().client(get()).upstream(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart")
     replace_policy(flow, room, WITHOUT_APP)

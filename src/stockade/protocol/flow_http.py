@@ -164,8 +164,16 @@ class Conversation:
             finally:
                 self._docket.holding.give_back(wanted)
         if problem is None:
-            return case
+            return (yield from self._judge_again(head, case, rule))
         return Case(case.attempt, self._docket.refuse(case.attempt, Reason.FORBIDDEN_CONTENT, problem))
+
+    def _judge_again(self, head: RequestHead, case: Case, rule: BodyRule) -> Steps[Case]:
+        """The body took its time; the policy in force by now decides, and it may want to see it as well."""
+        again = yield from self._docket.weigh(case.attempt, None, case.addresses)
+        wanted = again.decision.body
+        if again.permit is None or wanted is None or wanted == rule:
+            return again
+        return (yield from self._look_inside(head, again, wanted))
 
     def _hold_body(self, head: RequestHead, wanted: int) -> Steps[str | None]:
         """Wait until the body is whole; a phrase if it does not come."""
@@ -174,13 +182,15 @@ class Conversation:
             line.to_client(b"HTTP/1.1 100 Continue\r\n\r\n")
         line.client_limit_bytes = wanted
         line.set_deadline(line.limits.content_s)
-        while len(line.client) < wanted:
-            if line.client_ended:
-                return "the client closed in the middle of the body"
-            event = yield
-            if line.is_late(event):
-                return "the body did not come in time"
-        line.client_limit_bytes = 0
+        try:
+            while len(line.client) < wanted:
+                if line.client_ended:
+                    return "the client closed in the middle of the body"
+                event = yield
+                if line.is_late(event):
+                    return "the body did not come in time"
+        finally:
+            line.client_limit_bytes = 0
         line.clear_deadline()
         return None
 
