@@ -14,6 +14,8 @@ CONTAINED = Path(__file__).with_name("contained.py")
 # The Python of the system: the worker sees it in /usr, whoever it is and whatever runs the tests.
 PYTHON = "/usr/bin/python3"
 IS_ROOT = os.geteuid() == 0
+# A prefix that makes an ordinary user of whoever runs the tests.
+ORDINARY = ("setpriv", "--reuid", "65000", "--regid", "65000", "--clear-groups") if IS_ROOT else ()
 
 
 @dataclass(frozen=True)

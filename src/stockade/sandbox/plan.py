@@ -15,6 +15,7 @@ from msgspec import Struct
 from stockade.errors import UserError
 from stockade.sandbox.environment import plan_environment
 from stockade.sandbox.paths import PathFact
+from stockade.sandbox.procfs import ProcEntry, proc_mounts
 from stockade.sandbox.room import RoomTools
 from stockade.sandbox.view import (
     Mount,
@@ -72,6 +73,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
         root_links, root_folders: How ``/bin``, ``/lib`` and so on are made here.
         etc: Names below /etc that are shown, each with whether it is a folder.
         caches: Cache folders that are shown.
+        proc: What of /proc is closed or read-only: (name, is a folder).
         workspace, read, write, hide: The judged paths of the request.
         invisible: The request's own files: (path, is a folder, is there already).
         protected: Paths inside writable folders that stay read-only.
@@ -95,6 +97,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     root_folders: tuple[str, ...]
     etc: tuple[tuple[str, bool], ...]
     caches: tuple[str, ...]
+    proc: tuple[ProcEntry, ...]
     workspace: PathFact
     read: tuple[PathFact, ...] = ()
     write: tuple[PathFact, ...] = ()
@@ -262,6 +265,7 @@ def plan_mounts(host: HostFacts) -> list[Mount]:
     mounts = base_mounts(
         root_links=host.root_links, root_folders=host.root_folders, etc=host.etc, caches=host.caches
     )
+    mounts += proc_mounts(host.proc)
     mounts += identity_mounts(host.uid, host.gid)
     folders = by_depth([*_library_mounts(host), *_operator_mounts(host)])
     mounts += folders

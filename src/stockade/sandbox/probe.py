@@ -25,6 +25,7 @@ from stockade.sandbox.paths import (
     survey,
 )
 from stockade.sandbox.plan import HostFacts, SandboxRequest
+from stockade.sandbox.procfs import probe_proc
 from stockade.sandbox.program import resolve_program
 from stockade.sandbox.room import RoomTools
 from stockade.sandbox.view import CACHES_SHOWN, ETC_SHOWN, ETC_SHOWN_PREFIXES, chain_below, is_below
@@ -105,6 +106,7 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         root_folders=folders,
         etc=probe_etc(),
         caches=tuple(path for path in CACHES_SHOWN if os.path.isdir(path)),
+        proc=probe_proc(),
         workspace=workspace,
         read=read,
         write=write,
@@ -127,14 +129,29 @@ def probe_host(request: SandboxRequest) -> HostFacts:
 
 
 def probe_worker() -> tuple[bool, int, int]:
-    """Whether we have root's rights to give up, and the (uid, gid) of the worker on the host."""
+    """Whether we have root's rights to give up, and the (uid, gid) of the worker on the host.
+
+    Raises:
+        HostError: We are root, and there is nobody else to become.
+    """
     uid, gid = os.geteuid(), os.getegid()
-    if uid != 0 or not _maps_more_than_root():
-        # An ordinary user; or root of a user namespace that knows no other id, which outside is
-        # an ordinary user as well: there is nothing to change to and nothing to give up.
-        return (False, uid, gid)
-    free = _free_uid()
-    return (True, free, free)
+    if uid == 0 and _maps_more_than_root():
+        free = _free_uid()
+        return (True, free, free)
+    if uid == 0 and _is_host_root():
+        raise HostError(
+            "root-not-given-up",
+            "started by root of a user namespace without other ids: the command would be the host's root",
+            "start Stockade outside that namespace, or as an ordinary user, or map more ids into it",
+        )
+    # An ordinary user; or root of a user namespace that knows no other id and is an ordinary user
+    # outside: there is nothing to change to and nothing to give up.
+    return (False, uid, gid)
+
+
+def _is_host_root() -> bool:
+    """Whether uid 0 here is the machine's: the top of /proc belongs to that one, in any namespace."""
+    return os.stat("/proc").st_uid == 0
 
 
 def _maps_more_than_root() -> bool:

@@ -250,6 +250,7 @@ def start_worker(lifeline: _socket.socket, order: list[bytes], fds: list[int], s
 
 def main() -> None:
     lifeline = _socket.socket(fileno=int(sys.argv[1]))
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # Python's own handler would let the worker end us
     forbid_looking_in()
     posix.closerange(3, lifeline.fileno())
     posix.closerange(lifeline.fileno() + 1, EVERY_FD)

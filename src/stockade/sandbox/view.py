@@ -151,6 +151,7 @@ def base_mounts(
         Mount(kind=MountKind.PROC, target="/proc"),
         Mount(kind=MountKind.DEV, target="/dev"),
         Mount(kind=MountKind.TMPFS, target="/dev/shm", mode=0o1777),
+        Mount(kind=MountKind.FREEZE, target="/dev"),
         Mount(kind=MountKind.TMPFS, target="/tmp", mode=0o1777),
         Mount(kind=MountKind.TMPFS, target="/run"),
         Mount(kind=MountKind.TMPFS, target="/var/tmp", mode=0o1777),
