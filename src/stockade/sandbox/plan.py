@@ -97,8 +97,8 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     root_folders: tuple[str, ...]
     etc: tuple[tuple[str, bool], ...]
     caches: tuple[str, ...]
-    proc: tuple[ProcEntry, ...]
     workspace: PathFact
+    proc: tuple[ProcEntry, ...] = ()
     read: tuple[PathFact, ...] = ()
     write: tuple[PathFact, ...] = ()
     hide: tuple[PathFact, ...] = ()
