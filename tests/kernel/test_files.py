@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_steps import IS_ROOT, PYTHON, Contained
+from kernel_steps import IS_ROOT, ORDINARY, PYTHON, Contained, words
 
 LIST = "import os, sys; print(sorted(os.listdir(sys.argv[1])))"
 WRITE = """
@@ -145,6 +145,35 @@ def test_r124_abstract_sockets_of_the_host_are_unreachable_and_own_ones_work(con
     own = "import socket; a = socket.socket(socket.AF_UNIX); a.bind('\\0kernel-test'); a.listen(); " + connect
     assert contained.python(own).out == "reached\n"
     server.close()
+
+
+MOUNT_LATER = """
+mount --make-rshared / && cd "$PWD" || exit 9
+"$@" & while [ ! -e ready ] && kill -0 $!; do sleep 0.02; done
+mount -t tmpfs t sub && touch sub/late go && wait
+"""
+
+
+@pytest.mark.parametrize("is_contained", [True, False])
+def test_f6_what_the_host_mounts_later_does_not_appear_inside(
+    contained: Contained, is_contained: bool
+) -> None:
+    # As on any machine with systemd the host's mounts are shared; a disk is mounted while the run is on.
+    (contained.work / "sub").mkdir()
+    contained.work.parent.chmod(0o755)
+    contained.work.chmod(0o777)
+    look = ("sh", "-c", "touch ready; while [ ! -e go ]; do sleep 0.02; done; ls sub; echo end")
+    command = contained.command(*look, options=("--write", str(contained.work))) if is_contained else look
+    result = words(
+        subprocess.run(
+            [*ORDINARY, "unshare", "-Urm", "sh", "-c", MOUNT_LATER, "sh", *command],
+            cwd=contained.work,
+            capture_output=True,
+            env={**os.environ, "PWD": str(contained.work)},
+            timeout=18,
+        )
+    )
+    assert result.out == ("end\n" if is_contained else "late\nend\n"), result.err
 
 
 # --- descriptors ---------------------------------------------------------------------------

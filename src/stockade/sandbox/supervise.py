@@ -46,6 +46,7 @@ from stockade.sandbox.lifeline import (
 )
 from stockade.sandbox.paths import make_folder, planted_in
 from stockade.sandbox.plan import SandboxPlan
+from stockade.sandbox.private_view import ViewCloser, verify_private
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
 from stockade.sandbox.signals import SignalRelay
 from stockade.sandbox.stdio import Stdio
@@ -72,6 +73,7 @@ class Sandbox:
         self._began = 0.0
         self._lifeline: Lifeline | None = None
         self._builder: RoomBuilder | None = None
+        self._closer: ViewCloser | None = None
         self._room: BuiltRoom | None = None
         self._bwrap_pid = -1
         self._stage_fd = -1
@@ -130,6 +132,8 @@ class Sandbox:
         self._mark("bwrap started")
         if self.plan.has_room:
             self._builder = RoomBuilder(self.plan.tools)
+        if not self.plan.started_as_root:
+            self._closer = ViewCloser()
         self._mark("builder forked")
         self._await_process(info)
         self._mark("process known")
@@ -139,6 +143,10 @@ class Sandbox:
         self._mark("stage ready")
         outside = probe_own_namespaces()
         verify_stage(stage, outside=outside, has_room=self.plan.has_room, has_filter=self.plan.has_filter)
+        if self._closer is not None:
+            self._closer.finish(self._stage_pid, START_TIMEOUT_S)
+            self._closer = None
+        verify_private(self._stage_pid)
         self._verify_view()
         self._mark("stage verified")
         if self._builder is not None:
@@ -420,6 +428,9 @@ class Sandbox:
         if self._builder is not None:
             self._builder.close()
             self._builder = None
+        if self._closer is not None:
+            self._closer.close()
+            self._closer = None
         if self._lifeline is not None:
             self._reactor.unwatch(self._lifeline.fileno())
             self._lifeline.close()  # the stage ends on this, and with it the PID namespace
