@@ -36,6 +36,7 @@ class Contained:
 
     def __init__(self, work: Path) -> None:
         self.work = work
+        self.home = work.parent / "home"  # the operator's: what he uses decides what is held for him
         self._facts = work.parent / "facts.json"
 
     def command(self, *argv: str, options: tuple[str, ...] = ()) -> list[str]:
@@ -59,7 +60,7 @@ class Contained:
                 capture_output=True,
                 timeout=18,
                 cwd=folder,
-                env={**os.environ, "PWD": str(folder), **(environment or {})},
+                env={**os.environ, "PWD": str(folder), "HOME": str(self.home), **(environment or {})},
                 **kept,
             )
         )
@@ -74,7 +75,7 @@ class Contained:
 
     def start(self, *argv: str, options: tuple[str, ...] = (), **kept: Any) -> subprocess.Popen[bytes]:
         given = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **kept}
-        environment = {**os.environ, "PWD": str(self.work)}
+        environment = {**os.environ, "PWD": str(self.work), "HOME": str(self.home)}
         return subprocess.Popen(self.command(*argv, options=options), cwd=self.work, env=environment, **given)
 
     @property

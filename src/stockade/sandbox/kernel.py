@@ -30,6 +30,8 @@ MOUNT_ATTR_IDMAP = 0x00100000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 
+RENAME_NOREPLACE = 1
+
 RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
 
@@ -87,6 +89,19 @@ def open_without_links(path: str | bytes, flags: int) -> int:
     raw = ctypes.c_char_p(os.fsencode(path))
     result = _libc.syscall(_OPENAT2, AT_FDCWD, raw, ctypes.byref(how), ctypes.sizeof(how))
     return _check(result, f"openat2 {os.fsdecode(path)}")
+
+
+def rename_to_free(old: str, new: str, folder: int) -> None:
+    """Rename within an open folder, unless something stands there already (renameat2, RENAME_NOREPLACE).
+
+    Plain rename would replace an empty folder in silence. A file system that does not know
+    the flag answers EINVAL.
+    """
+    arguments = (folder, ctypes.c_char_p(os.fsencode(old)), folder, ctypes.c_char_p(os.fsencode(new)))
+    result = _libc.renameat2(*arguments, ctypes.c_uint(RENAME_NOREPLACE))
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), new)
 
 
 def open_tree(path: str | bytes) -> int:

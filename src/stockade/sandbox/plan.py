@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from stockade.errors import UserError
 from stockade.sandbox.environment import plan_environment
+from stockade.sandbox.obeyed import KeptLink, Watched
 from stockade.sandbox.paths import PathFact
 from stockade.sandbox.procfs import ProcEntry, proc_mounts
 from stockade.sandbox.room import RoomTools
@@ -76,7 +77,11 @@ class HostFacts(Struct, frozen=True, kw_only=True):
         proc: What of /proc is closed or read-only: (name, is a folder).
         workspace, read, write, hide: The judged paths of the request.
         invisible: The request's own files: (path, is a folder, is there already).
+        doors: Sockets of the host in folders of the system: covered.
         protected: Paths inside writable folders that stay read-only.
+        held: Folders that stand in writable ones for the length of the run, empty (hold.py).
+        kept_links, watched: What is compared at the end (protection.py).
+        homes: Folders in which shells and logins look for their files.
         pinned: The folders above those, up to the writable folder.
         libraries: Folders and files outside /usr that the command needs: (fact, why).
         links: Links (path, target) outside the view that lead to those.
@@ -99,11 +104,16 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     caches: tuple[str, ...]
     workspace: PathFact
     proc: tuple[ProcEntry, ...] = ()
+    doors: tuple[str, ...] = ()
     read: tuple[PathFact, ...] = ()
     write: tuple[PathFact, ...] = ()
     hide: tuple[PathFact, ...] = ()
     invisible: tuple[tuple[str, bool, bool], ...] = ()
     protected: tuple[PathFact, ...] = ()
+    held: tuple[PathFact, ...] = ()
+    kept_links: tuple[KeptLink, ...] = ()
+    watched: tuple[Watched, ...] = ()
+    homes: frozenset[str] = frozenset()
     pinned: tuple[PathFact, ...] = ()
     libraries: tuple[tuple[PathFact, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
@@ -125,7 +135,9 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         environment: All of the worker's variables.
         mounts: The view, in the order in which it is put up.
         to_make: Folders (with their mode) that are made on the host before they can be covered.
-        stops: Files that are made for the length of the run, to be covered too (detour.py).
+        stops, holds: Files and folders that are made for the length of the run, to be covered too
+            (detour.py, hold.py).
+        kept_links, watched, homes: For the review at the end (left_behind.py).
         terminal: The worker gets a terminal of ours; `stderr_in_terminal` if its standard
             error goes there too.
         worker_uid, worker_gid: Who the worker is on the host.
@@ -145,6 +157,10 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     protected: tuple[Path, ...]
     to_make: tuple[tuple[str, int], ...]
     stops: tuple[str, ...]
+    holds: tuple[str, ...]
+    kept_links: tuple[KeptLink, ...]
+    watched: tuple[Watched, ...]
+    homes: frozenset[str]
     terminal: bool
     stderr_in_terminal: bool
     worker_uid: int
@@ -219,9 +235,13 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         writable=tuple(Path(fact.path) for fact in host.write),
         readable=tuple(Path(fact.path) for fact in host.read),
         hidden=tuple(Path(fact.path) for fact in host.hide),
-        protected=tuple(Path(fact.path) for fact in host.protected),
+        protected=tuple(Path(fact.path) for fact in (*host.protected, *host.held)),
         to_make=tuple(_folders_to_make(host)),
         stops=tuple(fact.path for fact in host.protected if fact.identity is None and not fact.is_folder),
+        holds=tuple(fact.path for fact in host.held),
+        kept_links=host.kept_links,
+        watched=host.watched,
+        homes=host.homes,
         terminal=host.stdin_is_terminal and host.stdout_is_terminal,
         stderr_in_terminal=host.stderr_is_terminal,
         worker_uid=host.uid,
@@ -271,6 +291,10 @@ def plan_mounts(host: HostFacts) -> list[Mount]:
     mounts += folders
     writable = [mount.target for mount in folders if mount.kind is MountKind.WRITABLE]
     mounts += _protecting_mounts(host, writable)
+    mounts += [
+        Mount(kind=MountKind.READ_ONLY, target=path, source="/dev/null", why="a socket of the host")
+        for path in host.doors
+    ]
     mounts += _hiding_mounts(host, [mount.target for mount in folders])
     mounts += [
         Mount(kind=MountKind.LINK, target=path, source=target, why="leads to the program")
@@ -331,7 +355,7 @@ def _protecting_mounts(host: HostFacts, writable: Sequence[str]) -> list[Mount]:
     """
     pinned: dict[str, Mount] = {}
     covers: list[Mount] = []
-    for fact in host.protected:
+    for fact in (*host.protected, *host.held):
         root = _root_of(fact.path, writable)
         if root:
             pinned |= _pins(host, root, fact.path)

@@ -29,13 +29,14 @@ import msgspec
 from stockade.errors import ContainmentError, HostError, StockadeError
 from stockade.reactor import READ, Reactor
 from stockade.sandbox import bubblewrap
-from stockade.sandbox.detour import Stop, git_detour, open_stop
+from stockade.sandbox.detour import Stop, open_stop
 from stockade.sandbox.enforcement import (
     EnforcementFacts,
     WorkerExit,
     describe_enforcement,
     probe_limits,
 )
+from stockade.sandbox.hold import Hold, open_hold
 from stockade.sandbox.lifeline import (
     Lifeline,
     StageFacts,
@@ -44,7 +45,7 @@ from stockade.sandbox.lifeline import (
     probe_own_namespaces,
     verify_stage,
 )
-from stockade.sandbox.paths import make_folder, planted_in
+from stockade.sandbox.paths import make_folder
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.private_view import ViewCloser, verify_private
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
@@ -83,7 +84,8 @@ class Sandbox:
         self._outcome: WorkerExit | None = None
         self._stage_gone = False
         self._made: dict[str, tuple[int, int]] = {}
-        self._stops: list[Stop] = []
+        self._stops: list[Stop | Hold] = []
+        self._began_s = time.time()
         self._on_exit: Callable[[WorkerExit], None] | None = None
         special: dict[int, Callable[[], None]] = {
             signal.SIGWINCH: self._resized,
@@ -125,9 +127,10 @@ class Sandbox:
 
     def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
         self._made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
-        for path in self.plan.stops:
-            self._stops.append(open_stop(path))
-            self._made[path] = self._stops[-1].identity
+        for paths, take in ((self.plan.stops, open_stop), (self.plan.holds, open_hold)):
+            for path in paths:
+                self._stops.append(take(path))
+                self._made[path] = self._stops[-1].identity
         info = self._start_bwrap()
         self._mark("bwrap started")
         if self.plan.has_room:
@@ -404,24 +407,24 @@ class Sandbox:
     def planted(self) -> list[str]:
         """Paths in writable folders that are new and that other programs of the host would run or obey.
 
-        Settings and hooks that existed are protected; those that did not can be created
-        (docs/concepts/boundary.md), and the operator should look at them before using the
-        folder. Sockets, FIFOs and set-user-id files are named as well.
+        What would be obeyed without a question has been moved aside, and has its new name
+        here (left_behind.py). Whatever is alive inside is killed first.
         """
-        known = frozenset(map(str, self.plan.protected))
-        found = [path for folder in self.plan.writable for path in planted_in(str(folder), known)]
-        return [self._disarm(path) for path in found]
+        self.kill()
+        from stockade.sandbox.left_behind import Before, review
 
-    def _disarm(self, path: str) -> str:
-        """Put a detour around protected git settings out of the way: `git status` would obey it."""
-        if path != git_detour(os.path.dirname(path)):
-            return path
-        aside = f"{path}.left-by-{self.plan.environment.get('STOCKADE_RUN', 'worker')}"
-        try:
-            os.rename(path, aside)
-        except OSError:
-            return path  # named all the same
-        return aside
+        plan = self.plan
+        before = Before(
+            run_id=plan.environment.get("STOCKADE_RUN", ""),
+            protected=frozenset(map(str, plan.protected)) - frozenset(plan.holds),
+            held={path: self._made[path] for path in plan.holds if path in self._made},
+            opened=frozenset(map(str, plan.writable)),
+            links=plan.kept_links,
+            watched=plan.watched,
+            homes=plan.homes,
+            began_s=self._began_s,
+        )
+        return sorted({path for folder in plan.writable for path in review(str(folder), before)})
 
     def kill(self) -> None:
         """End everything inside at once; safe to call at any time and again."""

@@ -38,31 +38,6 @@ ETC_SHOWN = (
 ETC_SHOWN_PREFIXES = ("python3", "java-", "node")
 CACHES_SHOWN = ("/var/cache/fontconfig",)
 
-# Names in a writable folder that other programs on the host run or obey later. They are
-# read-only for the worker if they exist; (name, why).
-PROTECTED_NAMES = (
-    (".envrc", "direnv runs it when the folder is entered"),
-    (".vscode", "tasks and settings that the editor runs"),
-    (".idea", "run configurations of the editor"),
-    (".devcontainer", "commands that the editor runs on the host"),
-    (".claude", "hooks and permissions of an agent"),
-    (".cursor", "hooks and permissions of an agent"),
-    (".codex", "hooks and permissions of an agent"),
-    (".gemini", "hooks and permissions of an agent"),
-    (".mcp.json", "servers that an agent starts"),
-    (".husky", "hooks that git runs"),
-    (".ssh", "keys and commands, where the workspace is a home folder"),
-    (".bashrc", "run by the shell, where the workspace is a home folder"),
-    (".bash_profile", "run by the shell, where the workspace is a home folder"),
-    (".profile", "run by the shell, where the workspace is a home folder"),
-    (".zshrc", "run by the shell, where the workspace is a home folder"),
-    (".zshenv", "run by the shell, where the workspace is a home folder"),
-    (".gitconfig", "commands that git runs, where the workspace is a home folder"),
-)
-# Inside a git folder: what git runs on the host when somebody types `git status` there, and
-# what sends it to another folder for that (detour.py).
-PROTECTED_IN_GIT = ("hooks", "config", "config.worktree", "commondir")
-
 
 class MountKind(StrEnum):
     """One operation of the view; the values are bubblewrap's option names where it has one."""
