@@ -156,6 +156,21 @@ def test_r138_what_is_in_the_way_of_moving_aside_does_not_help(contained: Contai
     contained.work.chmod(0o755)
 
 
+@pytest.mark.needs("git")
+def test_what_lies_in_a_protected_folder_is_read_only_too_and_left_as_it_is(
+    contained: Contained, home: Path, run: Callable[..., Result]
+) -> None:
+    # A repository below protected settings: its own protection must not open the folder above it.
+    nested = contained.work / ".claude" / "tree"
+    nested.mkdir(parents=True)
+    git("init", "-q", cwd=nested)
+    git("config", "core.hooksPath", "own", cwd=nested)
+    script = "for d in . tree tree/.git tree/.git/hooks; do echo x > .claude/$d/x; done"
+    assert run(script + "; echo tried").out == "tried\n"
+    assert not list(contained.work.rglob("x"))
+    assert left(contained) == []
+
+
 # --- links in a protected place -------------------------------------------------------------------------
 
 

@@ -34,6 +34,7 @@ RENAME_NOREPLACE = 1
 
 RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
+RESOLVE_IN_ROOT = 0x10
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -83,11 +84,21 @@ def fork_quietly() -> int:
     return pid
 
 
-def open_without_links(path: str | bytes, flags: int) -> int:
+def open_without_links(path: str | bytes, flags: int, mode: int = 0) -> int:
     """Open a path in which no component may be a link; ELOOP says that one was (openat2, 5.6)."""
-    how = _OpenHow(flags | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+    return _open(AT_FDCWD, path, flags, mode, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+
+
+def open_within(root_fd: int, path: str | bytes, flags: int) -> int:
+    """The same, where `root_fd` is the root directory: for a view, seen from outside."""
+    resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT
+    return _open(root_fd, path, flags, 0, resolve)
+
+
+def _open(folder: int, path: str | bytes, flags: int, mode: int, resolve: int) -> int:
+    how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
     raw = ctypes.c_char_p(os.fsencode(path))
-    result = _libc.syscall(_OPENAT2, AT_FDCWD, raw, ctypes.byref(how), ctypes.sizeof(how))
+    result = _libc.syscall(_OPENAT2, folder, raw, ctypes.byref(how), ctypes.sizeof(how))
     return _check(result, f"openat2 {os.fsdecode(path)}")
 
 

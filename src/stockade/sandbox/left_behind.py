@@ -130,21 +130,32 @@ def _changed_files(before: Before) -> Iterator[str]:
 def _new_git(root: str, found: Survey, before: Before) -> Iterator[str]:
     """New git folders, and in them what makes git run something; detours around protected settings."""
     for folder in found.git_folders:
-        if not any(path.startswith(folder + "/") for path in before.protected):
+        if not _is_known(folder, before):
             yield folder
             yield from _disarm(folder, root, before.run_id)
         yield from _planned_commands(folder, before)
     for folder in (*found.git_folders, *found.linked_folders):
         path = git_detour(folder)
-        if path not in before.protected and is_detour(folder, found.git_folders):
+        if not _is_protected(path, before) and is_detour(folder, found.git_folders):
             yield move_aside(path, before.run_id)
     for folder in found.linked_folders:
         path = os.path.join(folder, WORKTREE_CONFIG)
-        if path not in before.protected and not _is_plain(path, root):
+        if not _is_protected(path, before) and not _is_plain(path, root):
             yield move_aside(path, before.run_id)
         yield from _planned_commands(folder, before)
-    kept = {link.path for link in before.links} | before.protected
-    yield from (path for path in (*found.git_files, *found.git_links) if path not in kept)
+    kept = {link.path for link in before.links}
+    named = (path for path in (*found.git_files, *found.git_links) if path not in kept)
+    yield from (path for path in named if not _is_protected(path, before))
+
+
+def _is_known(folder: str, before: Before) -> bool:
+    """Whether a git folder was there before: something in it was protected, or something around it."""
+    inside = any(path.startswith(folder + "/") for path in before.protected)
+    return inside or _is_protected(folder, before)
+
+
+def _is_protected(path: str, before: Before) -> bool:
+    return any(is_below(path, protected) for protected in before.protected)
 
 
 def _disarm(folder: str, root: str, run_id: str) -> Iterator[str]:

@@ -77,6 +77,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
         proc: What of /proc is closed or read-only: (name, is a folder).
         workspace, read, write, hide: The judged paths of the request.
         invisible: The request's own files: (path, is a folder, is there already).
+        own_identities: (device, inode) of those that are there.
         doors: Sockets of the host in folders of the system: covered.
         protected: Paths inside writable folders that stay read-only.
         held: Folders that stand in writable ones for the length of the run, empty (hold.py).
@@ -109,6 +110,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     write: tuple[PathFact, ...] = ()
     hide: tuple[PathFact, ...] = ()
     invisible: tuple[tuple[str, bool, bool], ...] = ()
+    own_identities: Mapping[str, tuple[int, int]] = {}
     protected: tuple[PathFact, ...] = ()
     held: tuple[PathFact, ...] = ()
     kept_links: tuple[KeptLink, ...] = ()
@@ -372,7 +374,9 @@ def _protecting_mounts(host: HostFacts, writable: Sequence[str]) -> list[Mount]:
         root = _root_of(path, writable)
         if root:
             pinned |= _pins(host, root, path)
-    return by_depth([*pinned.values(), *covers])
+    # A bind below a cover would open it again, and a cover cannot be renamed either.
+    pins = [pin for path, pin in pinned.items() if not any(is_below(path, cover.target) for cover in covers)]
+    return by_depth([*pins, *covers])
 
 
 def _root_of(path: str, writable: Sequence[str]) -> str:
@@ -411,10 +415,10 @@ def _folders_to_make(host: HostFacts) -> list[tuple[str, int]]:
 
 
 def _hiding_mounts(host: HostFacts, shown: Sequence[str]) -> list[Mount]:
-    wanted = {fact.path: (fact.is_folder, "files.hide") for fact in host.hide}
+    wanted = {fact.path: (fact.is_folder, "files.hide", fact.identity) for fact in host.hide}
     for path, is_folder, _is_there in host.invisible:
         if any(is_below(path, folder) for folder in shown):
-            wanted[path] = (is_folder, "Stockade's own")
+            wanted[path] = (is_folder, "Stockade's own", host.own_identities.get(path))
     outermost = [
         path for path in wanted if not any(path != other and is_below(path, other) for other in wanted)
     ]

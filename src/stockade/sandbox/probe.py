@@ -108,6 +108,11 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         write=write,
         hide=hide,
         invisible=invisible,
+        own_identities={
+            path: fact.identity
+            for path, _is_folder, _is_there in invisible
+            if (fact := plain_fact(path)) is not None and fact.identity is not None
+        },
         protected=protection.covered,
         held=protection.held,
         kept_links=protection.links,

@@ -10,9 +10,10 @@ compared at the end.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Collection, Iterable
 
-from stockade.errors import HostError
+from stockade.errors import HostError, UserError
 from stockade.sandbox.detour import WORKTREE_CONFIG, git_detour, needs_stop
 from stockade.sandbox.git_reach import GitReach, probe_git_reach
 from stockade.sandbox.hold import is_hold
@@ -38,8 +39,10 @@ def probe_protection(
         home: The operator's home.
 
     Raises:
+        UserError: The folder holds this program's own code and little else.
         HostError: More git folders than can be covered.
     """
+    _refuse_own_code(root.path)
 
     def ours(paths: Iterable[str]) -> list[str]:
         return [
@@ -56,17 +59,45 @@ def probe_protection(
     names = [os.path.join(root.path, obeyed.name) for obeyed in EVERY_NAME]
     names += [os.path.join(folder, name) for folder in (*whole, *linked) for name in IN_GIT]
     names += [*found.git_files, *reach.hook_folders, *reach.files]
+    names += [*found.shelves, *_own_code()]
     covered, links = _existing(ours([*names, *found.git_links]), root.path)
     missing = [_to_be_made(path, is_folder=True) for path in ours(_missing_hooks(whole))]
     missing += [_to_be_made(path, is_folder=False) for path in ours(_missing_stops(whole, linked, reach))]
     held = [_to_be_made(path, is_folder=True) for path in ours(_names_to_hold(root.path, home, reach))]
     made = {fact.path for fact in (*missing, *held)}  # among them what a killed run has left there
+    facts = [*(fact for fact in covered if fact.path not in made), *missing]
+    whole_folders = [fact.path for fact in (*facts, *held) if fact.is_folder]
     return Protection(
-        covered=(*(fact for fact in covered if fact.path not in made), *missing),
-        held=tuple(held),
+        covered=tuple(_outermost(facts, whole_folders)),
+        held=tuple(_outermost(held, whole_folders)),
         links=tuple(links),
         watched=_watched(ours([*reach.commands, *reach.files]), reach),
     )
+
+
+def _outermost(facts: Iterable[PathFact], folders: Collection[str]) -> list[PathFact]:
+    """Without those that lie in another protected folder, which is read-only as a whole."""
+    return [
+        fact
+        for fact in facts
+        if not any(fact.path != folder and is_below(fact.path, folder) for folder in folders)
+    ]
+
+
+def _own_code() -> list[str]:
+    """Where this program's own code lies: what a worker wrote there would run outside, with the next run."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    environment = [os.path.abspath(sys.prefix)] if sys.prefix != sys.base_prefix else []
+    return [os.path.realpath(path) for path in (package, *environment)]
+
+
+def _refuse_own_code(root: str) -> None:
+    if own := next((path for path in _own_code() if is_below(root, path)), ""):
+        raise UserError(
+            "path-not-written",
+            f"files.write: {root} belongs to Stockade itself ({own}), which no command may change",
+            "install Stockade outside the folders that commands write (pipx, or an environment of its own)",
+        )
 
 
 def _refuse_too_many(root: str, count: int) -> None:

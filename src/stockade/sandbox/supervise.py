@@ -28,7 +28,7 @@ import msgspec
 
 from stockade.errors import ContainmentError, HostError, StockadeError
 from stockade.reactor import READ, Reactor
-from stockade.sandbox import bubblewrap
+from stockade.sandbox import bubblewrap, kernel
 from stockade.sandbox.detour import Stop, open_stop
 from stockade.sandbox.enforcement import (
     EnforcementFacts,
@@ -83,7 +83,7 @@ class Sandbox:
         self._stdio: Stdio | None = None
         self._outcome: WorkerExit | None = None
         self._stage_gone = False
-        self._made: dict[str, tuple[int, int]] = {}
+        self.made: dict[str, tuple[int, int]] = {}  # what was made for the run, by path: (device, inode)
         self._stops: list[Stop | Hold] = []
         self._began_s = time.time()
         self._on_exit: Callable[[WorkerExit], None] | None = None
@@ -126,11 +126,11 @@ class Sandbox:
             raise
 
     def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
-        self._made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
+        self.made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
         for paths, take in ((self.plan.stops, open_stop), (self.plan.holds, open_hold)):
             for path in paths:
                 self._stops.append(take(path))
-                self._made[path] = self._stops[-1].identity
+                self.made[path] = self._stops[-1].identity
         info = self._start_bwrap()
         self._mark("bwrap started")
         if self.plan.has_room:
@@ -251,22 +251,36 @@ class Sandbox:
         )
 
     def _verify_view(self) -> None:
-        """Each bind shows what was judged, and not what was put in its place since."""
-        for index, mount in enumerate(self.plan.mounts):
-            identity = mount.identity or self._made.get(mount.target)
-            is_bind = mount.kind in (MountKind.READ_ONLY, MountKind.WRITABLE)
-            if identity is None or not is_bind or self._is_covered(mount.target, index):
-                continue
-            try:
-                status = os.lstat(f"/proc/{self._stage_pid}/root{mount.target}")
-            except OSError as error:
-                raise ContainmentError(
-                    "view-failed", f"{mount.target} is not in the view: {error}"
-                ) from error
-            if (status.st_dev, status.st_ino) != identity:
-                raise ContainmentError(
-                    "view-changed", f"{mount.target} was replaced while the sandbox was being built"
-                )
+        """Each bind shows what was judged, each cover hides it, and not what was put in its place since."""
+        root = os.open(f"/proc/{self._stage_pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for index, mount in enumerate(self.plan.mounts):
+                made = self.made.get(mount.target)
+                if mount.kind in (MountKind.READ_ONLY, MountKind.WRITABLE):
+                    shown = mount.identity or made
+                    if shown is not None and not self._is_covered(mount.target, index):
+                        self._verify_place(root, mount.target, shown, is_shown=True)
+                elif mount.kind in (MountKind.TMPFS, MountKind.COVER) and (mount.covers or made):
+                    self._verify_place(root, mount.target, mount.covers or made, is_shown=False)
+        finally:
+            os.close(root)
+
+    def identity_of(self, path: str) -> tuple[int, int] | None:
+        """(device, inode) of what was made or covered at a path; None if the view shows nothing there."""
+        covers = (mount.covers for mount in self.plan.mounts if mount.target == path)
+        return self.made.get(path) or next((found for found in covers if found), None)
+
+    def _verify_place(
+        self, root: int, target: str, identity: tuple[int, int] | None, *, is_shown: bool
+    ) -> None:
+        try:
+            place = kernel.open_within(root, target, os.O_PATH)
+        except OSError as error:
+            raise ContainmentError("view-failed", f"{target} is not in the view: {error}") from error
+        status = os.fstat(place)
+        os.close(place)
+        if ((status.st_dev, status.st_ino) == identity) != is_shown:
+            raise ContainmentError("view-changed", f"{target} was replaced while the sandbox was being built")
 
     def _is_covered(self, target: str, index: int) -> bool:
         """Something of ours was put over it later, on purpose (``files.hide``, the ledger)."""
@@ -417,7 +431,7 @@ class Sandbox:
         before = Before(
             run_id=plan.environment.get("STOCKADE_RUN", ""),
             protected=frozenset(map(str, plan.protected)) - frozenset(plan.holds),
-            held={path: self._made[path] for path in plan.holds if path in self._made},
+            held={path: self.made[path] for path in plan.holds if path in self.made},
             opened=frozenset(map(str, plan.writable)),
             links=plan.kept_links,
             watched=plan.watched,

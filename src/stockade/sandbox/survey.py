@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from stockade.errors import HostError
+from stockade.ledger.record import is_run_id
 from stockade.sandbox import kernel
 from stockade.sandbox.detour import NAME as DETOUR_NAME
 from stockade.sandbox.view import is_below
@@ -33,6 +34,7 @@ class Survey(Struct):
             have a ``HEAD`` and take all else from another git folder.
         git_files: Files named ``.git`` (work trees and submodules).
         git_links: Links of that name.
+        shelves: Folders of ledgers: records of other runs.
         closed: Folders that could not be listed and yet be passed through, or opened by their owner.
         privileged: Device nodes, and files that give rights to whoever starts them (only if asked for).
         entries: How many names were seen.
@@ -44,6 +46,7 @@ class Survey(Struct):
     linked_folders: list[str]
     git_files: list[str]
     git_links: list[str]
+    shelves: list[str]
     closed: list[str]
     privileged: list[str]
     entries: int = 0
@@ -61,7 +64,7 @@ def survey(
             bit, and capabilities on files that have changed since this time.
         limit: Stop after so many names.
     """
-    found = Survey([], [], [], [], [], [], [])
+    found = Survey([], [], [], [], [], [], [], [])
     pending = [root]
     while pending:
         folder = pending.pop()
@@ -81,6 +84,10 @@ def survey(
                     found.privileged.append(path)
             else:
                 _note_special(found, entry, path)
+        if _RECORDS in names and is_run_id(os.path.basename(folder)):
+            shelf = os.path.dirname(folder)
+            if shelf not in found.shelves:
+                found.shelves.append(shelf)
         if "HEAD" in names:  # beside it these make a folder one that git accepts, whatever they are
             if "objects" in names:
                 found.git_folders.append(folder)
@@ -141,6 +148,7 @@ def _is_privileged(entry: os.DirEntry[str], path: str, since_s: float) -> bool:
 
 
 _CAPABILITY = "security.capability"
+_RECORDS = "records.jsonl"  # ledger/store.py
 
 
 def refuse_doors(root: str, found: Survey, hidden: tuple[str, ...]) -> None:

@@ -68,6 +68,7 @@ class Mount(Struct, frozen=True, kw_only=True):
             is made with an id map when Stockade was started by root. None: as it is.
         identity: (device, inode) that the source had when it was judged; compared again
             before the worker starts, so that a folder swapped meanwhile is noticed.
+        covers: For TMPFS and COVER, the identity of what must not be seen there.
         why: Shown by ``--dry-run``.
     """
 
@@ -78,6 +79,7 @@ class Mount(Struct, frozen=True, kw_only=True):
     mode: int = 0o755
     owner: tuple[int, int] | None = None
     identity: tuple[int, int] | None = None
+    covers: tuple[int, int] | None = None
     why: str = ""
 
     def describe(self) -> str:
@@ -169,12 +171,12 @@ def identity_mounts(uid: int, gid: int) -> list[Mount]:
     ]
 
 
-def hide_mounts(path: str, is_folder: bool, why: str) -> list[Mount]:
+def hide_mounts(path: str, is_folder: bool, why: str, covers: tuple[int, int] | None = None) -> list[Mount]:
     """Cover a path by emptiness; what is below cannot be reached by another name."""
     if not is_folder:
-        return [Mount(kind=MountKind.COVER, target=path, mode=0o444, why=why)]
+        return [Mount(kind=MountKind.COVER, target=path, mode=0o444, covers=covers, why=why)]
     return [
-        Mount(kind=MountKind.TMPFS, target=path, mode=0o555, why=why),
+        Mount(kind=MountKind.TMPFS, target=path, mode=0o555, covers=covers, why=why),
         Mount(kind=MountKind.FREEZE, target=path),
     ]
 

@@ -115,7 +115,7 @@ def test_a_folder_that_can_be_passed_but_not_listed_is_refused(tmp_path: Path) -
 
 
 def test_too_many_names_are_refused() -> None:
-    found = Survey([], [], [], [], [], [], [], entries=1_000_001, is_complete=False)
+    found = Survey([], [], [], [], [], [], [], [], entries=1_000_001, is_complete=False)
     with pytest.raises(HostError, match="view-too-large"):
         refuse_doors("/w", found, ())
 
