@@ -72,7 +72,7 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
     from stockade.sandbox.plan import SandboxRequest, plan_sandbox
     from stockade.sandbox.probe import probe_host
 
-    workspace = _find_workspace()
+    workspace = find_workspace()
     files = policy.files
     own = [shelf, *map(Path, policy.paths)]
     own += [path for path in (options.policy_file, options.report) if path is not None]
@@ -92,7 +92,7 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
     return plan_sandbox(request, probe_host(request))
 
 
-def _find_workspace() -> Path:
+def find_workspace() -> Path:
     """The working folder, by the name that the shell has for it."""
     try:
         here = Path.cwd()
