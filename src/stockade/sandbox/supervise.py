@@ -36,6 +36,7 @@ from stockade.sandbox.enforcement import (
     describe_enforcement,
     probe_limits,
 )
+from stockade.sandbox.finish_view import ViewFinisher, verify_private
 from stockade.sandbox.hold import Hold, open_hold
 from stockade.sandbox.lifeline import (
     Lifeline,
@@ -47,7 +48,6 @@ from stockade.sandbox.lifeline import (
 )
 from stockade.sandbox.paths import make_folder
 from stockade.sandbox.plan import SandboxPlan
-from stockade.sandbox.private_view import ViewCloser, verify_private
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
 from stockade.sandbox.signals import SignalRelay
 from stockade.sandbox.stdio import Stdio
@@ -74,7 +74,7 @@ class Sandbox:
         self._began = 0.0
         self._lifeline: Lifeline | None = None
         self._builder: RoomBuilder | None = None
-        self._closer: ViewCloser | None = None
+        self._finisher: ViewFinisher | None = None
         self._room: BuiltRoom | None = None
         self._bwrap_pid = -1
         self._stage_fd = -1
@@ -135,8 +135,8 @@ class Sandbox:
         self._mark("bwrap started")
         if self.plan.has_room:
             self._builder = RoomBuilder(self.plan.tools)
-        if not self.plan.started_as_root:
-            self._closer = ViewCloser()
+        if self.plan.late_mounts or not self.plan.started_as_root:
+            self._finisher = ViewFinisher(self.plan.late_mounts)
         self._mark("builder forked")
         self._await_process(info)
         self._mark("process known")
@@ -146,9 +146,9 @@ class Sandbox:
         self._mark("stage ready")
         outside = probe_own_namespaces()
         verify_stage(stage, outside=outside, has_room=self.plan.has_room, has_filter=self.plan.has_filter)
-        if self._closer is not None:
-            self._closer.finish(self._stage_pid, START_TIMEOUT_S)
-            self._closer = None
+        if self._finisher is not None:
+            self._finisher.finish(self._stage_pid, START_TIMEOUT_S)
+            self._finisher = None
         verify_private(self._stage_pid)
         self._verify_view()
         self._mark("stage verified")
@@ -253,14 +253,18 @@ class Sandbox:
     def _verify_view(self) -> None:
         """Each bind shows what was judged, each cover hides it, and not what was put in its place since."""
         root = os.open(f"/proc/{self._stage_pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        hiding = (MountKind.TMPFS, MountKind.COVER)
+        covers = [(at, m.target) for at, m in enumerate(self.plan.mounts) if m.kind in hiding]
         try:
             for index, mount in enumerate(self.plan.mounts):
                 made = self.made.get(mount.target)
                 if mount.kind in (MountKind.READ_ONLY, MountKind.WRITABLE):
                     shown = mount.identity or made
-                    if shown is not None and not self._is_covered(mount.target, index):
+                    # Something of ours may be over it on purpose (files.hide, the ledger).
+                    is_covered = any(at > index and is_below(mount.target, path) for at, path in covers)
+                    if shown is not None and not is_covered:
                         self._verify_place(root, mount.target, shown, is_shown=True)
-                elif mount.kind in (MountKind.TMPFS, MountKind.COVER) and (mount.covers or made):
+                elif mount.kind in hiding and (mount.covers or made):
                     self._verify_place(root, mount.target, mount.covers or made, is_shown=False)
         finally:
             os.close(root)
@@ -281,12 +285,6 @@ class Sandbox:
         os.close(place)
         if ((status.st_dev, status.st_ino) == identity) != is_shown:
             raise ContainmentError("view-changed", f"{target} was replaced while the sandbox was being built")
-
-    def _is_covered(self, target: str, index: int) -> bool:
-        """Something of ours was put over it later, on purpose (``files.hide``, the ledger)."""
-        covers = (MountKind.TMPFS, MountKind.COVER)
-        later = self.plan.mounts[index + 1 :]
-        return any(mount.kind in covers and is_below(target, mount.target) for mount in later)
 
     def _verify_room(self, stage: StageFacts) -> None:
         assert self._room is not None
@@ -445,9 +443,9 @@ class Sandbox:
         if self._builder is not None:
             self._builder.close()
             self._builder = None
-        if self._closer is not None:
-            self._closer.close()
-            self._closer = None
+        if self._finisher is not None:
+            self._finisher.close()
+            self._finisher = None
         if self._lifeline is not None:
             self._reactor.unwatch(self._lifeline.fileno())
             self._lifeline.close()  # the stage ends on this, and with it the PID namespace
