@@ -11,11 +11,12 @@ while the kernel and the stage's Python are at work.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from importlib import import_module
 from pathlib import Path
 
-from stockade.ledger.record import new_run_id
+from stockade.ledger.record import clean_text, new_run_id
 from stockade.ledger.store import default_shelf
 from stockade.reactor import Reactor
 from stockade.run.options import RunOptions
@@ -45,6 +46,9 @@ def run_contained(options: RunOptions) -> int:
     if options.is_dry_run:
         print("\n".join(plan.describe()))
         return 0
+    if not options.is_quiet:
+        for note in plan.notes:
+            print(f"stockade: {clean_text(note, 300)}", file=sys.stderr)
     reactor = Reactor()
     sandbox = Sandbox(plan, reactor)
     try:

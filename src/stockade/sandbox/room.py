@@ -26,6 +26,7 @@ import select
 import signal
 import socket
 import struct
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -147,6 +148,11 @@ def render_rules(has_ipv6: bool) -> str:
 # --- what the kernel says is there, as text; pure -----------------------------------------
 
 _RTF_UP_AND_LOCAL = 0x80000001
+
+
+# The kernel enters the route of an IPv6 address by a worker of its own (net/ipv6/addrconf.c, also with
+# nodad): on a busy machine some milliseconds after `ip` has ended.
+ROUTES_TIMEOUT_S = 1.0
 
 
 def missing_routes(fib_trie: str, ipv6_route: str | None) -> list[str]:
@@ -423,17 +429,24 @@ def verify_routes(pid: int, tools: RoomTools, *, has_ipv6: bool) -> None:
     Raises:
         ContainmentError: A route is missing, or cannot be looked up.
     """
-    try:
-        texts = [_read_net(pid, "fib_trie"), _read_net(pid, "ipv6_route") if has_ipv6 else None]
-    except OSError as error:
-        raise ContainmentError("room-failed", f"the room's routes cannot be read: {error}") from error
-    missing = missing_routes(texts[0] or "", texts[1])
-    if missing:
+    deadline = time.monotonic() + ROUTES_TIMEOUT_S
+    while missing := _missing_in(pid, has_ipv6=has_ipv6):
+        if time.monotonic() < deadline:
+            time.sleep(0.005)
+            continue
         raise ContainmentError(
             "room-failed",
             f"{tools.ip} ended well, but the room lacks the local routes {', '.join(missing)}",
             f"see what {tools.ip} is; put the one of iproute2 first in PATH",
         )
+
+
+def _missing_in(pid: int, *, has_ipv6: bool) -> list[str]:
+    try:
+        texts = [_read_net(pid, "fib_trie"), _read_net(pid, "ipv6_route") if has_ipv6 else None]
+    except OSError as error:
+        raise ContainmentError("room-failed", f"the room's routes cannot be read: {error}") from error
+    return missing_routes(texts[0] or "", texts[1])
 
 
 def _read_net(pid: int, name: str) -> str:
