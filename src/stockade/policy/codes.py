@@ -119,7 +119,6 @@ LINT_CODES: dict[str, str] = {
 RUN_REFUSALS: dict[str, str] = {
     "inspection-not-available": "the rule needs the gateway to read or change what this version cannot",
     "exec-not-enforced": "this version cannot hold a list of programs",
-    "limit-not-available": "this version cannot hold the limit",
 }
 
 CODES = LOAD_ERRORS | LINT_CODES | RUN_REFUSALS

@@ -311,10 +311,23 @@ _FILES = Section(
 _LIMITS = Section(
     name="limits",
     title="`limits`",
-    doc="Per run.",
+    doc="Per run, where nothing else is said. `memory` needs a control group; the others hold everywhere.",
     keys=(
-        Key(name="memory", kind="size", doc="Memory of the worker and all it starts."),
-        Key(name="processes", kind="count", doc="Processes and threads at one time."),
+        Key(
+            name="memory",
+            kind="size",
+            doc="Memory and swap of the worker and all it starts, its private `/tmp` among it. The sandbox's "
+            "own first processes count too (about 12 MiB).",
+        ),
+        Key(name="processes", kind="count", doc="Processes and threads of the worker at one time."),
+        Key(name="open-files", kind="count", doc="Descriptors open at one time, in each process."),
+        Key(name="file-size", kind="size", doc="Size that a file can be written to."),
+        Key(
+            name="time",
+            kind="duration",
+            doc="From the start of the command: `30s`, `10m`, `2h`. Then it gets SIGTERM, "
+            "and everything is killed five seconds later.",
+        ),
         Key(name="connections", kind="count", doc="Connections open at one time."),
         Key(name="upload", kind="size", doc="Bytes sent out, all connections together."),
     ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -268,16 +268,18 @@ def _union(groups: object) -> tuple[str, ...]:
 
 
 def _join_limits(limits: list[Limits]) -> Limits:
-    def smallest(name: str) -> int | None:
-        return min(
-            (value for value in (getattr(part, name) for part in limits) if value is not None), default=None
-        )
+    def smallest(name: str) -> Any:
+        said = (getattr(part, name) for part in limits)
+        return min((value for value in said if value is not None), default=None)
 
     # The origin is for refusals, and memory is the limit that a run may have to refuse.
     origins = [part.origin for part in sorted(limits, key=lambda part: part.memory_bytes is None)]
     return Limits(
         memory_bytes=smallest("memory_bytes"),
         processes=smallest("processes"),
+        open_files=smallest("open_files"),
+        file_size_bytes=smallest("file_size_bytes"),
+        time_s=smallest("time_s"),
         connections=smallest("connections"),
         upload_bytes=smallest("upload_bytes"),
         origin=next(filter(None, origins), ""),

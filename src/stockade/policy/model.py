@@ -211,10 +211,18 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Limits that the policy names; None where it names none (the defaults are the run's).
 
     A limit that is named and cannot be held stops the run.
+
+    Attributes:
+        open_files: Of each process.
+        file_size_bytes: Of each file that is written.
+        time_s: From the start of the command.
     """
 
     memory_bytes: int | None = None
     processes: int | None = None
+    open_files: int | None = None
+    file_size_bytes: int | None = None
+    time_s: float | None = None
     connections: int | None = None
     upload_bytes: int | None = None
     origin: str = ""

@@ -376,6 +376,9 @@ class Reader:
         return Limits(
             memory_bytes=values.get("memory"),
             processes=values.get("processes"),
+            open_files=values.get("open-files"),
+            file_size_bytes=values.get("file-size"),
+            time_s=values.get("time"),
             connections=values.get("connections"),
             upload_bytes=values.get("upload"),
             origin=self.origin(node),

@@ -101,12 +101,11 @@ def test_a_preset_can_be_shown_and_linted(capsys: pytest.CaptureFixture[str]) ->
 
 def test_lint_says_what_a_run_would_refuse(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inside_tls = "  - {proxy: api.test, methods: [GET]}\n"
-    policy.write_text(GOOD + inside_tls + "exec: {allow: [ls]}\nlimits: {memory: 2GiB}\n")
+    policy.write_text(GOOD + inside_tls + "exec: {allow: [ls]}\n")
     assert main(["policy", "lint", str(policy), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["findings"]
     told = {(row["code"], row["severity"], row["origin"]) for row in found}
     assert ("exec-not-enforced", "warning", "policy.yaml:6") in told
-    assert ("limit-not-available", "warning", "policy.yaml:7") in told
     assert [row["code"] for row in found if row["origin"] == "policy.yaml:5"] == ["inspection-needed"]
 
 

@@ -132,7 +132,8 @@ catalogue:
   - {class: paste, risk: exfiltration, control: telemetry-off, hosts: [drop.example, "*.drop.example"]}
 exec: {allow: [git, /usr/bin/gcc], libraries: [.venv]}
 files: {read: ["~/models"], write: [.], hide: [tests/answers]}
-limits: {memory: 2GiB, processes: 256, connections: 512, upload: 100MiB}
+limits:
+  {memory: 2GiB, processes: 256, open-files: 64, file-size: 1GiB, time: 2h, connections: 512, upload: 100MiB}
 """
     )
     assert [entry.host.text for entry in policy.rubric] == ["rubric.example", "hub.example"]
@@ -153,6 +154,7 @@ limits: {memory: 2GiB, processes: 256, connections: 512, upload: 100MiB}
     )
     limits = policy.limits
     assert (limits.memory_bytes, limits.processes) == (2_147_483_648, 256)
+    assert (limits.open_files, limits.file_size_bytes, limits.time_s) == (64, 1_073_741_824, 7200.0)
     assert (limits.connections, limits.upload_bytes) == (512, 104_857_600)
 
 
@@ -437,6 +439,19 @@ def test_the_stricter_word_of_two_files_holds(tmp_path: Path) -> None:
     assert (policy.limits.memory_bytes, policy.limits.processes) == (1 << 30, 9)
     assert policy.exec is not None
     assert (policy.exec.mode, policy.exec.allow) == ("listed", ("git",))
+
+
+def test_the_smallest_of_each_limit_holds_whichever_file_it_stands_in(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(
+        "version: 1\nlimits: {open-files: 100, file-size: 1GiB, time: 1h, upload: 3}\n"
+    )
+    main = tmp_path / "policy.yaml"
+    main.write_text(
+        "version: 1\ninclude: [base.yaml]\nlimits: {open-files: 200, file-size: 1MiB, time: 90s, connections: 4}\n"
+    )
+    limits = load_policy(main).limits
+    assert (limits.open_files, limits.file_size_bytes, limits.time_s) == (100, 1 << 20, 90.0)
+    assert (limits.connections, limits.upload_bytes, limits.memory_bytes) == (4, 3, None)
 
 
 def _include_error(tmp_path: Path, name: str) -> PolicyError:
