@@ -1,7 +1,8 @@
 """Run one command in a sandbox without a gateway: what the kernel tests look at.
 
 Usage: contained.py [--write DIR] [--read DIR] [--hide PATH] [--invisible PATH] [--env NAME=VALUE]
-                    [--facts FILE] [--processes N] [--without-layer NAME] [--thread] -- CMD...
+                    [--facts FILE] [--memory BYTES] [--processes N] [--open-files N] [--file-size BYTES]
+                    [--without-layer NAME] [--thread] -- CMD...
 
 Exits like `stockade run` (100 + family for failures of ours). With --facts it leaves a
 JSON object: facts, counters, step times, and the host's view of the worker.
@@ -18,8 +19,11 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
+
 from stockade.errors import StockadeError
 from stockade.reactor import Reactor
+from stockade.sandbox.limits import LimitRequest
 from stockade.sandbox.plan import SandboxRequest, plan_sandbox
 from stockade.sandbox.probe import probe_host
 from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
@@ -32,7 +36,8 @@ def main() -> int:
     parser.add_argument("--env", action="append", default=[])
     parser.add_argument("--without-layer", action="append", default=[])
     parser.add_argument("--facts", type=Path)
-    parser.add_argument("--processes", type=int)
+    for name in ("memory", "processes", "open-files", "file-size"):
+        parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--thread", action="store_true", help="build in a thread that ends at once")
     parser.add_argument("argv", nargs="+")
     args = parser.parse_args()
@@ -45,9 +50,14 @@ def main() -> int:
         invisible=tuple(args.invisible),
         caller_environment=dict(os.environ),
         extra_environment=tuple(args.env),
-        processes=args.processes,
+        limits=LimitRequest(
+            memory_bytes=args.memory,
+            processes=args.processes,
+            open_files=args.open_files,
+            file_size_bytes=args.file_size,
+        ),
         layers_off=frozenset(args.without_layer),
-        run_id="test",
+        run_id=f"test-{os.urandom(4).hex()}",
     )
     try:
         return run(request, args)
@@ -116,6 +126,8 @@ def leave_facts(path: Path, sandbox: Sandbox, sockets: RoomSockets | None) -> No
         "queues": drain(sockets) if sockets is not None else {},
         "planted": sandbox.planted(),
         "steps_ms": sandbox.step_times_ms,
+        "usage": msgspec.to_builtins(sandbox.limit_usage()),
+        "limits_reached": [limit.name for limit in sandbox.limits_reached()],
         "counters": {name: getattr(counters, name) for name in getattr(counters, "__struct_fields__", ())},
     }
     path.write_text(json.dumps(found))

@@ -241,7 +241,16 @@ _COLUMNS = (("time utc", 12), ("id", 10), ("decision", 9), ("risk", 20), ("contr
 # What the table shows of a record that is no attempt, save where --kind asks for that kind.
 _BRIEF = {
     OPENED: ("argv", "policy_source", "phase", "identity", "commands", "layers_off", "enforced.notes"),
-    CLOSED: ("exit_code", "exit_of", "signal", "failure", "attempts", "complete", "left_behind"),
+    CLOSED: (
+        "exit_code",
+        "exit_of",
+        "signal",
+        "failure",
+        "limits_reached",
+        "attempts",
+        "complete",
+        "left_behind",
+    ),
 }
 
 
@@ -337,7 +346,9 @@ def _flat(record: Record) -> Iterator[tuple[str, object]]:
 
 
 def _joined(value: object) -> object:
-    return " ".join(_text(item) for item in value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return " ".join(_text(item.get("message") if isinstance(item, dict) else item) for item in value)
 
 
 def _text(value: object) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stockade.errors import UserError
 from stockade.policy.model import DENY_ALL, Policy
 from stockade.run.options import RunOptions
 from stockade.sandbox.plan import SandboxPlan
+
+if TYPE_CHECKING:
+    from stockade.sandbox.limits import LimitRequest
 
 
 def load_run_policy(options: RunOptions) -> Policy:
@@ -85,11 +89,26 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
         invisible=tuple(_below(workspace, path) for path in own),
         caller_environment=dict(os.environ),
         extra_environment=options.environment,
-        processes=policy.limits.processes,
+        limits=_limits_of(policy),
         layers_off=options.layers_off,
         run_id=run_id,
     )
     return plan_sandbox(request, probe_host(request))
+
+
+def _limits_of(policy: Policy) -> LimitRequest:
+    """Those of the policy's limits that the sandbox holds; the gateway holds the others."""
+    from stockade.sandbox.limits import LimitRequest
+
+    limits = policy.limits
+    return LimitRequest(
+        memory_bytes=limits.memory_bytes,
+        processes=limits.processes,
+        open_files=limits.open_files,
+        file_size_bytes=limits.file_size_bytes,
+        time_s=limits.time_s,
+        origin=limits.origin,
+    )
 
 
 def _find_workspace() -> Path:

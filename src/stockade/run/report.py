@@ -36,6 +36,8 @@ def closing_fields(
         "exit_of": "command" if failure is None and ended is not None else "stockade",
         "signal": ended.signal if ended is not None else None,
         "failure": None if failure is None else {"code": failure.code, "message": failure.message},
+        "limits_reached": msgspec.to_builtins(session.limits_reached()),
+        "usage": msgspec.to_builtins(session.sandbox.limit_usage()),
         "attempts": {verdict.word: attempts[verdict] for verdict in Verdict},
         "complete": completeness is not None and completeness.is_exact,
         "inexact_by": None if completeness is None else completeness.missing,
@@ -72,6 +74,7 @@ def summary_lines(session: Session, completeness: Completeness | None) -> list[s
         if left_out > 0:
             lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
     lines += _unreached_lines(journal, session.ledger.redactor)
+    lines += [f"stockade: {limit.message}" for limit in session.limits_reached()]
     if completeness is not None and not completeness.is_exact:
         amount = "an unknown number" if completeness.missing is None else str(completeness.missing)
         lines.append(f"stockade: the record is inexact by {amount} ({completeness.detail})")

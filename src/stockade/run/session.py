@@ -34,7 +34,9 @@ from stockade.run.options import RunOptions
 from stockade.run.own_addresses import probe_own_addresses
 from stockade.run.prepare import read_secrets
 from stockade.run.registries import probe_registries
+from stockade.run.time_limit import TimeLimit
 from stockade.run.upstream import probe_upstream
+from stockade.sandbox.limits import ReachedLimit
 from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
 from stockade.vocabulary import Phase
 
@@ -78,6 +80,7 @@ class Session:
         self.run_id = run_id
         self.reactor = reactor
         self.sandbox = sandbox
+        self.time_limit = TimeLimit(reactor, sandbox, policy.limits.time_s)
         self.upstream = probe_upstream(os.environ, options.resolve)
         self._failure: StockadeError | None = None
         self._exit: WorkerExit | None = None
@@ -93,6 +96,7 @@ class Session:
             self._record_opening()
             settle_collector()
             self.sandbox.go(self._worker_ended)
+            self.time_limit.start()
             raise_limit()
             self.reactor.call_later(HEARTBEAT_S, self._heartbeat)
             self.reactor.run()
@@ -100,6 +104,10 @@ class Session:
             self._fail(error)
         self.sandbox.kill()
         self._let_out()
+        try:
+            self.sandbox.verify_limits()
+        except StockadeError as error:
+            self._fail(error)
         return self._finish(report)
 
     # --- starting --------------------------------------------------------------------------
@@ -202,6 +210,7 @@ class Session:
 
     def _worker_ended(self, ended: WorkerExit) -> None:
         self._exit = ended
+        self.time_limit.cancel()
         if ended.code is None and ended.signal is None and ended.exec_errno is None:
             self._fail(
                 ContainmentError(
@@ -235,6 +244,10 @@ class Session:
                 import traceback
 
                 traceback.print_exception(error)
+
+    def limits_reached(self) -> list[ReachedLimit]:
+        """The limits that refused or ended something of the worker's."""
+        return [*self.time_limit.reached, *self.sandbox.limits_reached()]
 
     def _fail(self, failure: StockadeError) -> None:
         if self._failure is None:

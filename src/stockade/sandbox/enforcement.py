@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 import signal
 
 import msgspec
 from msgspec import Struct
 
+from stockade.sandbox.holding import HeldLimits
 from stockade.sandbox.lifeline import StageFacts
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom
@@ -55,7 +55,7 @@ class EnforcementFacts(Struct, kw_only=True):
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     protected: int = 0
-    limits: dict[str, int] = {}
+    limits: dict[str, dict[str, object]] = {}
     streams: str = "pipes"
     ipv6: bool = False
     exact_count: bool = False
@@ -69,7 +69,11 @@ class EnforcementFacts(Struct, kw_only=True):
 
 
 def describe_enforcement(
-    plan: SandboxPlan, stage: StageFacts, outside: dict[str, int], room: BuiltRoom | None
+    plan: SandboxPlan,
+    stage: StageFacts,
+    outside: dict[str, int],
+    room: BuiltRoom | None,
+    limits: HeldLimits,
 ) -> EnforcementFacts:
     """The facts of a sandbox whose stage was verified (`lifeline.verify_stage`)."""
     return EnforcementFacts(
@@ -84,29 +88,10 @@ def describe_enforcement(
         writable=tuple(map(str, plan.writable)),
         hidden=tuple(map(str, plan.hidden)),
         protected=len(plan.protected),
-        limits={name.lower(): hard for name, _kind, _soft, hard in probe_limits(plan)},
+        limits=limits.to_facts(),
         streams="terminal" if plan.terminal else "pipes",
         ipv6=room is not None and room.has_ipv6,
         exact_count=room is not None and room.has_exact_count,
         layers_off=tuple(sorted(plan.layers_off)),
         notes=plan.notes,
     )
-
-
-def probe_limits(plan: SandboxPlan) -> list[tuple[str, int, int, int]]:
-    """The plan's limits as (name, number, soft, hard), never above what we have ourselves.
-
-    The stage sets them on itself. Not set from outside: prlimit on another uid needs a
-    capability that root lacks in some containers. Not set before bwrap: the count of
-    processes would include all of the user's others until the sandbox's own user
-    namespace exists.
-    """
-    found = []
-    for name, soft, hard in plan.limits:
-        kind = getattr(resource, name)
-        our_soft, our_hard = resource.getrlimit(kind)
-        most = hard if our_hard == resource.RLIM_INFINITY else min(hard, our_hard)
-        wanted = our_soft if soft is None else soft
-        least = most if wanted == resource.RLIM_INFINITY else min(wanted, most)
-        found.append((name.removeprefix("RLIMIT_"), kind, least, most))
-    return found

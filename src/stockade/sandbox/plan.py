@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from stockade.errors import UserError
 from stockade.sandbox.environment import plan_environment
+from stockade.sandbox.limits import LimitPlan, LimitRequest, plan_limits
 from stockade.sandbox.paths import PathFact
 from stockade.sandbox.room import RoomTools
 from stockade.sandbox.view import (
@@ -30,8 +31,6 @@ from stockade.sandbox.view import (
 
 # What can be given up here and now; the other names of `--without-layer` belong to layers still to come.
 REMOVABLE_LAYERS = frozenset({"room", "seccomp"})
-DEFAULT_PROCESSES = 4096  # a browser uses some hundred threads, each of which counts
-DEFAULT_OPEN_FILES = 65536
 
 
 class SandboxRequest(Struct, frozen=True, kw_only=True):
@@ -44,7 +43,7 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
         invisible: Our own files (policy, ledger), covered wherever the view shows them.
         caller_environment: The environment of whoever started us.
         extra_environment: ``NAME`` or ``NAME=VALUE`` that the operator passes besides.
-        processes: Limit on processes and threads, None for the default.
+        limits: Limits that somebody named.
         layers_off: Layers given up by ``--without-layer``.
         run_id: Shown inside; gives no right.
     """
@@ -57,7 +56,7 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
     invisible: tuple[Path, ...] = ()
     caller_environment: Mapping[str, str] = {}
     extra_environment: tuple[str, ...] = ()
-    processes: int | None = None
+    limits: LimitRequest = LimitRequest()
     layers_off: frozenset[str] = frozenset()
     run_id: str = ""
 
@@ -126,7 +125,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         terminal: The worker gets a terminal of ours; `stderr_in_terminal` if its standard
             error goes there too.
         worker_uid, worker_gid: Who the worker is on the host.
-        limits: Resource limits as (name of the RLIMIT, soft, hard); None keeps the caller's.
+        limits: The named limits and the defaults; who holds them is found out at the start (holding.py).
         layers_off: What was given up.
     """
 
@@ -151,7 +150,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     bwrap: str
     tools: RoomTools
     interpreter: str
-    limits: tuple[tuple[str, int | None, int], ...]
+    limits: LimitPlan
     layers_off: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 
@@ -176,7 +175,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
             "filter: " + ("socket families and terminal calls" if self.has_filter else "GIVEN UP"),
             "streams: " + ("a terminal of ours" if self.terminal else "pipes"),
         ]
-        lines += [f"limit: {name} {hard}" for name, _soft, hard in self.limits]
+        lines += self.limits.describe()
         lines += [f"view: {mount.describe()}" for mount in self.mounts]
         lines += [f"environment: {name}={value}" for name, value in sorted(self.environment.items())]
         lines += [f"note: {note}" for note in self.notes]
@@ -228,7 +227,7 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         bwrap=host.bwrap,
         tools=host.tools,
         interpreter=host.interpreter,
-        limits=plan_limits(request.processes),
+        limits=plan_limits(request.limits, request.run_id),
         layers_off=request.layers_off,
         notes=host.notes,
     )
@@ -242,16 +241,6 @@ def _refuse_unknown_layers(layers_off: frozenset[str]) -> None:
             f"--without-layer={refused[0]}: this layer does not exist yet or is never given up",
             f"what can be given up: {', '.join(sorted(REMOVABLE_LAYERS))}",
         )
-
-
-def plan_limits(processes: int | None) -> tuple[tuple[str, int | None, int], ...]:
-    """Best effort without a cgroup: (name, soft or None for the caller's, hard)."""
-    count = DEFAULT_PROCESSES if processes is None else processes
-    return (
-        ("RLIMIT_NPROC", count, count),  # counts in the sandbox's own user namespace
-        ("RLIMIT_NOFILE", None, DEFAULT_OPEN_FILES),
-        ("RLIMIT_CORE", 0, 0),  # a core file would lie in the workspace and hold what was in memory
-    )
 
 
 # --- the view ------------------------------------------------------------------------------

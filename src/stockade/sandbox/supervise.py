@@ -34,8 +34,8 @@ from stockade.sandbox.enforcement import (
     EnforcementFacts,
     WorkerExit,
     describe_enforcement,
-    probe_limits,
 )
+from stockade.sandbox.holding import HeldLimits, open_limits
 from stockade.sandbox.lifeline import (
     Lifeline,
     StageFacts,
@@ -44,6 +44,7 @@ from stockade.sandbox.lifeline import (
     probe_own_namespaces,
     verify_stage,
 )
+from stockade.sandbox.limits import LimitUsage, ReachedLimit, find_reached
 from stockade.sandbox.paths import make_folder, planted_in
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
@@ -73,6 +74,7 @@ class Sandbox:
         self._lifeline: Lifeline | None = None
         self._builder: RoomBuilder | None = None
         self._room: BuiltRoom | None = None
+        self._limits: HeldLimits | None = None
         self._bwrap_pid = -1
         self._stage_fd = -1
         self._complaints = -1
@@ -122,6 +124,7 @@ class Sandbox:
             raise
 
     def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
+        self._limits = open_limits(self.plan.limits)
         self._made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
         for path in self.plan.stops:
             self._stops.append(open_stop(path))
@@ -139,6 +142,7 @@ class Sandbox:
         self._mark("stage ready")
         outside = probe_own_namespaces()
         verify_stage(stage, outside=outside, has_room=self.plan.has_room, has_filter=self.plan.has_filter)
+        self._limits.verify(self._stage_pid)
         self._verify_view()
         self._mark("stage verified")
         if self._builder is not None:
@@ -146,7 +150,7 @@ class Sandbox:
             self._builder = None
             self._verify_room(stage)
         self._mark("room built")
-        self.facts = describe_enforcement(self.plan, stage, outside, self._room)
+        self.facts = describe_enforcement(self.plan, stage, outside, self._room, self._limits)
         return self._room.sockets if self._room is not None else None
 
     def _last_step(self) -> str:
@@ -184,12 +188,20 @@ class Sandbox:
         return info_in
 
     def _privileged_part(self) -> tuple[dict[str, str], Callable[[], None]]:
+        """Where binds come from instead, and what the launching child does first."""
+        assert self._limits is not None
+        join = self._limits.join
         if not self.plan.started_as_root:
-            return {}, lambda: None
+            return {}, join
         from stockade.sandbox import idmap
 
         become = idmap.become_worker(self.plan.mounts, self.plan.worker_uid, self.plan.worker_gid)
-        return idmap.plan_sources(self.plan.mounts), become
+
+        def prepare() -> None:
+            join()  # first: afterwards the worker's uid may not any more
+            become()
+
+        return idmap.plan_sources(self.plan.mounts), prepare
 
     def _await_process(self, info: int) -> None:
         """Read bwrap's info: the stage's process id. Open it as a descriptor, and set the builder off."""
@@ -231,10 +243,14 @@ class Sandbox:
     def _explain_end(self, step: str) -> StockadeError:
         """bwrap or the stage ended before it was ready: its own words say why."""
         self._reap_bwrap(1.0)
+        text = ""
         with contextlib.suppress(OSError):
             text = os.read(self._complaints, 4096).decode(errors="replace").strip()
-            if text:
-                return bubblewrap.explain_complaint(text)
+        by_limit = None if self._limits is None else self._limits.explain_end(text)
+        if by_limit is not None:
+            return by_limit
+        if text:
+            return bubblewrap.explain_complaint(text)
         return HostError(
             "sandbox-failed", f"step {step}: it ended without a word", "`stockade doctor` tries each part"
         )
@@ -286,7 +302,7 @@ class Sandbox:
             self.plan.cwd,
             self.plan.program,
             stdio.places,
-            ";".join(f"{kind} {soft} {hard}" for _name, kind, soft, hard in probe_limits(self.plan)),
+            ";".join(f"{kind} {soft} {hard}" for kind, soft, hard in self._resource_limits()),
             self.plan.argv,
             self.plan.environment,
         )
@@ -303,6 +319,9 @@ class Sandbox:
         self._reactor.watch(lifeline.fileno(), READ, self._hear_stage)
         self._signals.start()
         self._mark("order sent")
+
+    def _resource_limits(self) -> list[tuple[int, int, int]]:
+        return [] if self._limits is None else self._limits.resource_limits()
 
     def _open_stdio(self) -> Stdio:
         self._stdio = Stdio(self._reactor, self._settle)
@@ -348,6 +367,10 @@ class Sandbox:
             return
         self._end_outside()
         self._reap_bwrap(START_TIMEOUT_S)
+        if self._outcome is None and any(limit.name == "memory" for limit in self.limits_reached()):
+            self._outcome = WorkerExit(
+                signal=signal.SIGKILL
+            )  # the kernel chose the stage instead of the worker
         on_exit(self._outcome or WorkerExit())
 
     # --- signals ---------------------------------------------------------------------------
@@ -357,11 +380,15 @@ class Sandbox:
         if self._lifeline is not None:
             self._lifeline.send_signal(signum)
 
+    def end(self, signum: int) -> None:
+        """Kill all inside, and let it count as the command's death by `signum`; `on_exit` is called."""
+        if self._outcome is None:
+            self._outcome = WorkerExit(signal=signum)
+        self._kill_stage()
+
     def _insisted(self) -> None:
         """Ctrl-C again and again: the person wants it to end."""
-        if self._outcome is None:
-            self._outcome = WorkerExit(signal=signal.SIGINT)
-        self._kill_stage()
+        self.end(signal.SIGINT)
 
     def _resized(self) -> None:
         if self._stdio is None or not self._stdio.copy_size():
@@ -392,6 +419,29 @@ class Sandbox:
             return self._room.read_counters()
         except (OSError, KeyError) as error:
             raise ContainmentError("count-failed", f"the room's counters cannot be read: {error}") from error
+
+    def limits_reached(self) -> list[ReachedLimit]:
+        """The limits on memory and processes that had an effect; final once everything inside has ended."""
+        if self._limits is None:
+            return []
+        return find_reached(self.plan.limits, self._limits.read_usage())
+
+    def verify_limits(self) -> None:
+        """See that the named limits held to the end; call it after `kill`.
+
+        Raises:
+            ContainmentError: One did not.
+        """
+        if self._limits is not None and (lost := self._limits.find_lost()):
+            raise ContainmentError(
+                "limit-lost",
+                f"while it ran, somebody outside changed or took away the limit on {', '.join(lost)}",
+                "the group's limits are written once, at the start; nothing of ours changes them",
+            )
+
+    def limit_usage(self) -> LimitUsage:
+        """What the kernel counted of this run."""
+        return LimitUsage() if self._limits is None else self._limits.read_usage()
 
     def planted(self) -> list[str]:
         """Paths in writable folders that are new and that other programs of the host would run or obey.
@@ -427,6 +477,8 @@ class Sandbox:
         self._kill_stage()
         self._end_outside()
         self._reap_bwrap(START_TIMEOUT_S)
+        if self._limits is not None:
+            self._limits.close()
         for stop in self._stops:  # last: nothing inside is alive any more to put something in its place
             stop.withdraw()
 

@@ -111,7 +111,8 @@ def in_child(action: Callable[[], str]) -> str:
 # --- the trials ----------------------------------------------------------------------------
 
 
-def _become_ordinary() -> None:
+def become_ordinary() -> None:
+    """In a child: be who the worker would be."""
     started_as_root, uid, gid = probe_worker()
     if started_as_root:
         os.setgroups([])
@@ -127,7 +128,7 @@ def _try_bwrap() -> str:
 
 def _try_userns() -> str:
     def make() -> str:
-        _become_ordinary()
+        become_ordinary()
         kernel.unshare(kernel.CLONE_NEWUSER)
         return "an ordinary user may make one"
 
@@ -250,7 +251,7 @@ def _try_worker_uid() -> str:
         return f"uid {uid}, as started"
 
     def change() -> str:
-        _become_ordinary()
+        become_ordinary()
         return f"root changes to uid {os.getuid()}"
 
     return in_child(change)
@@ -280,24 +281,6 @@ def _try_landlock() -> str:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return f"ABI {version}"
-
-
-def _try_cgroup() -> str:
-    """Whether we may make a group below our own in a unified hierarchy with a memory controller."""
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        if not line.startswith("0::"):
-            continue
-        for top in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
-            folder = Path(top + line[3:].rstrip("/"))
-            controllers = folder / "cgroup.controllers"
-            if controllers.exists():
-                if "memory" not in controllers.read_text().split():
-                    raise OSError(95, f"no memory controller in {folder}")
-                probe = folder / f"stockade-doctor-{os.getpid()}"
-                probe.mkdir()
-                probe.rmdir()
-                return str(folder)
-    raise OSError(95, "no unified cgroup hierarchy")
 
 
 def _try_stage_python() -> str:
@@ -363,13 +346,6 @@ TRIALS = (
         "nothing yet: a later layer uses it",
         "kernel 5.13 with lsm=landlock",
         _try_landlock,
-        False,
-    ),
-    Trial(
-        "cgroup",
-        "limits on memory (limits on processes and files do not need it)",
-        "run in a delegated cgroup: systemd-run --user --scope -p Delegate=yes",
-        _try_cgroup,
         False,
     ),
 )

@@ -447,7 +447,8 @@ def test_the_smallest_of_each_limit_holds_whichever_file_it_stands_in(tmp_path: 
     )
     main = tmp_path / "policy.yaml"
     main.write_text(
-        "version: 1\ninclude: [base.yaml]\nlimits: {open-files: 200, file-size: 1MiB, time: 90s, connections: 4}\n"
+        "version: 1\ninclude: [base.yaml]\n"
+        "limits: {open-files: 200, file-size: 1MiB, time: 90s, connections: 4}\n"
     )
     limits = load_policy(main).limits
     assert (limits.open_files, limits.file_size_bytes, limits.time_s) == (100, 1 << 20, 90.0)
