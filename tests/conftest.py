@@ -52,11 +52,22 @@ def _can_bubblewrap() -> bool:
     return shutil.which("bwrap") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
+def _can_make_group() -> bool:
+    """A control group that limits memory and processes can be made below ours (version 1 or 2)."""
+    from stockade.sandbox.cgroup import open_group
+
+    name = f"stockade-need-{os.urandom(4).hex()}"
+    group, refused = open_group(name, {"memory": 1 << 26, "pids": 9}, may_move=False)
+    group.close()
+    return not refused
+
+
 NEEDS: dict[str, Callable[[], bool]] = {
     "world": lambda: SEALED_VARIABLE in os.environ and PROOF.device is not None,
     "userns": lambda: subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode == 0,
     "room": _can_make_room,
     "bwrap": _can_bubblewrap,
+    "cgroup": _can_make_group,
     "root": lambda: os.geteuid() == 0,
     "ordinary-user": lambda: os.geteuid() != 0,
     "chromium": lambda: shutil.which("chromium") is not None,

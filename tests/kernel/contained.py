@@ -23,7 +23,9 @@ import msgspec
 
 from stockade.errors import StockadeError
 from stockade.reactor import Reactor
-from stockade.sandbox.limits import LimitRequest
+from stockade.sandbox import supervise
+from stockade.sandbox.holding import HeldLimits, open_limits
+from stockade.sandbox.limits import LimitPlan, LimitRequest
 from stockade.sandbox.plan import SandboxRequest, plan_sandbox
 from stockade.sandbox.probe import probe_host
 from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
@@ -38,6 +40,7 @@ def main() -> int:
     parser.add_argument("--facts", type=Path)
     for name in ("memory", "processes", "open-files", "file-size"):
         parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--lose-group", action="store_true", help="remove the control group once it is made")
     parser.add_argument("--thread", action="store_true", help="build in a thread that ends at once")
     parser.add_argument("argv", nargs="+")
     args = parser.parse_args()
@@ -68,6 +71,8 @@ def main() -> int:
 
 def run(request: SandboxRequest, args: argparse.Namespace) -> int:
     plan = plan_sandbox(request, probe_host(request))
+    if args.lose_group:
+        supervise.open_limits = open_limits_that_vanish
     reactor = Reactor()
     sandbox = Sandbox(plan, reactor)
     built: list[RoomSockets | None] = []
@@ -91,6 +96,14 @@ def run(request: SandboxRequest, args: argparse.Namespace) -> int:
     finally:
         sandbox.close()
     return ended[0].shell_code
+
+
+def open_limits_that_vanish(plan: LimitPlan) -> HeldLimits:
+    held = open_limits(plan)
+    for fact in held.to_facts().values():
+        if "group" in fact:
+            os.rmdir(str(fact["group"]))
+    return held
 
 
 def drain(sockets: RoomSockets) -> dict[str, int]:

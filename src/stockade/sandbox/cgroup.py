@@ -19,6 +19,7 @@ import errno
 import fcntl
 import os
 import re
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -33,6 +34,7 @@ from stockade.sandbox.cgroup_place import (
     parse_own_groups,
     probe_place,
     read_text,
+    read_words,
     write_value,
 )
 from stockade.sandbox.limits import OWN_PROCESSES, LimitUsage
@@ -126,7 +128,7 @@ class Group:
         return LimitUsage(**usage)
 
     def close(self) -> None:
-        """Remove the folders; call it when nothing inside is alive any more."""
+        """Kill what is still inside, which is the sandbox's and nobody else's, and remove the folders."""
         parts, self.parts = self.parts, []
         deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
         for part in parts:
@@ -269,9 +271,23 @@ def _remove(folder: str, deadline: float) -> None:
             os.rmdir(folder)
         except OSError as error:
             if error.errno == errno.EBUSY and time.monotonic() < deadline:
+                _kill_inside(folder)
                 time.sleep(0.002)
                 continue
         return
+
+
+def _kill_inside(folder: str) -> None:
+    for word in read_words(folder, "cgroup.procs"):
+        with contextlib.suppress(OSError):  # it has ended
+            process = os.pidfd_open(int(word))
+            try:
+                if word in read_words(
+                    folder, "cgroup.procs"
+                ):  # the number still means the one that was opened
+                    signal.pidfd_send_signal(process, signal.SIGKILL)
+            finally:
+                os.close(process)
 
 
 # --- what the kernel counted ---------------------------------------------------------------------
