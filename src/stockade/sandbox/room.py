@@ -26,6 +26,7 @@ import select
 import signal
 import socket
 import struct
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -51,6 +52,7 @@ _SO_MARK = 36
 _SIOCGIFFLAGS, _IFF_UP = 0x8913, 1
 _CAP_NET_BIND_SERVICE, _CAP_NET_ADMIN, _CAP_NET_RAW = 10, 12, 13
 _LO_TIMEOUT_MS = 5000
+_ROUTES_TIMEOUT_S = 1.0  # an IPv6 address gets its local route from a work queue of the kernel (addrconf)
 
 
 class RoomTools(Struct, frozen=True):
@@ -423,17 +425,24 @@ def verify_routes(pid: int, tools: RoomTools, *, has_ipv6: bool) -> None:
     Raises:
         ContainmentError: A route is missing, or cannot be looked up.
     """
-    try:
-        texts = [_read_net(pid, "fib_trie"), _read_net(pid, "ipv6_route") if has_ipv6 else None]
-    except OSError as error:
-        raise ContainmentError("room-failed", f"the room's routes cannot be read: {error}") from error
-    missing = missing_routes(texts[0] or "", texts[1])
-    if missing:
+    deadline = time.monotonic() + _ROUTES_TIMEOUT_S
+    while missing := _missing_now(pid, has_ipv6=has_ipv6):
+        if time.monotonic() < deadline:
+            time.sleep(0.002)
+            continue
         raise ContainmentError(
             "room-failed",
             f"{tools.ip} ended well, but the room lacks the local routes {', '.join(missing)}",
             f"see what {tools.ip} is; put the one of iproute2 first in PATH",
         )
+
+
+def _missing_now(pid: int, *, has_ipv6: bool) -> list[str]:
+    try:
+        texts = [_read_net(pid, "fib_trie"), _read_net(pid, "ipv6_route") if has_ipv6 else None]
+    except OSError as error:
+        raise ContainmentError("room-failed", f"the room's routes cannot be read: {error}") from error
+    return missing_routes(texts[0] or "", texts[1])
 
 
 def _read_net(pid: int, name: str) -> str:
