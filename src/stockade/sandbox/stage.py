@@ -62,7 +62,10 @@ def fork_victim(score: int) -> int:
         return posix.fork()
     child = posix.fork()
     if child:
-        posix.write(score, own)
+        try:  # noqa: SIM105  as below
+            posix.write(score, own)
+        except OSError:
+            pass  # then both are the first choice
         posix.close(score)
     return child
 

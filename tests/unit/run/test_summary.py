@@ -10,13 +10,14 @@ import pytest
 from stockade.gateway.journal import Denial, Journal, Unreached
 from stockade.ledger.record import Redactor
 from stockade.run.report import summary_lines
+from stockade.sandbox.limits import ReachedLimit
 from stockade.vocabulary import Verdict
 
 QUESTION = Denial("a.test (name question)", "not-listed", "No rule lists the name a.test.", "a.test", True)
 CONNECTION = Denial("a.test:80", "not-listed", "No rule lists a.test on port 80 (http).", "a.test", False)
 
 
-def session(denials: dict[Denial, int], left_out: int = 0) -> Any:
+def session(denials: dict[Denial, int], left_out: int = 0, limits: tuple[str, ...] = ()) -> Any:
     journal = Journal(None, "digest")  # type: ignore[arg-type]  # nothing is recorded here
     journal.denials.update(denials)
     journal.denials_left_out = left_out
@@ -24,7 +25,12 @@ def session(denials: dict[Denial, int], left_out: int = 0) -> Any:
     journal.attempts[Verdict.ALLOW] = 2
     ledger = SimpleNamespace(redactor=Redactor(b"key"))
     return SimpleNamespace(
-        journal=journal, ledger=ledger, options=SimpleNamespace(ledger=None), shelf="shelf", run_id="run-1"
+        journal=journal,
+        ledger=ledger,
+        options=SimpleNamespace(ledger=None),
+        shelf="shelf",
+        run_id="run-1",
+        limits_reached=lambda: [ReachedLimit("processes", 256, message) for message in limits],
     )
 
 
@@ -58,3 +64,11 @@ def test_what_was_permitted_and_not_reached_is_said_and_is_no_refusal() -> None:
         "  … and 4 other places",
         "stockade: the whole record: stockade log --run run-1",
     ]
+
+
+def test_a_limit_that_had_an_effect_is_said_and_without_one_there_is_nothing_to_say() -> None:
+    assert summary_lines(session({}, limits=("process limit of 256 reached: refused 3 times",)), None) == [
+        "stockade: process limit of 256 reached: refused 3 times",
+        "stockade: the whole record: stockade log --run run-1",
+    ]
+    assert summary_lines(session({}), None) == []
