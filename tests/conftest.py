@@ -62,12 +62,24 @@ def _can_make_group() -> bool:
     return not refused
 
 
+def _has_version_2() -> bool:
+    """Version 2 of control groups, with a controller that a group with processes cannot hand on."""
+    from stockade.sandbox.cgroup_place import probe_place, read_words
+
+    try:
+        place = probe_place("hugetlb")
+    except OSError:
+        return False
+    return place.is_unified and "hugetlb" in read_words(place.folder, "cgroup.controllers")
+
+
 NEEDS: dict[str, Callable[[], bool]] = {
     "world": lambda: SEALED_VARIABLE in os.environ and PROOF.device is not None,
     "userns": lambda: subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode == 0,
     "room": _can_make_room,
     "bwrap": _can_bubblewrap,
     "cgroup": _can_make_group,
+    "cgroup2": _has_version_2,
     "root": lambda: os.geteuid() == 0,
     "ordinary-user": lambda: os.geteuid() != 0,
     "chromium": lambda: shutil.which("chromium") is not None,

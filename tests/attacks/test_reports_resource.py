@@ -193,11 +193,33 @@ def test_r111_a_memory_hog_is_killed_and_the_run_says_by_which_limit(
 def test_r111_many_small_processes_that_use_up_memory_end_in_the_same_way(
     stockade: Callable[..., Any], world: World
 ) -> None:
-    """A chain of shells without end (save the limit on time): whomever the kernel chooses, the reason is told."""
+    """A chain of shells that only the limit on time ends; whomever the kernel chooses, the reason is told."""
     run = stockade(["sh", "-c", CHAIN], APP_ONLY + "limits: {memory: 32MiB, processes: 1000, time: 8s}\n")
     assert "memory" in [reached["name"] for reached in closing(run)["limits_reached"]]
     assert closing(run)["failure"] is None
     assert [pid for pid in os.listdir("/proc") if pid.isdigit() and _runs(pid, b"again.sh")] == []
+
+
+def _stage_of(pid: int) -> int:
+    """The sandbox's first process, two below the supervisor."""
+    for _ in range(2):
+        pid = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+    return pid
+
+
+@pytest.mark.needs("root", "cgroup")
+def test_r111_if_the_sandbox_itself_goes_for_want_of_memory_the_limit_is_the_reason(
+    stockade: Callable[..., Any], world: World
+) -> None:
+    """The kernel's choice cannot be forced, so the test kills the stage; once without a kill before it."""
+    for use, code in (("python3 -c 'bytearray(256 << 20)'", 137), ("true", 104)):
+        policy = APP_ONLY + "limits: {memory: 64MiB}\n"
+        worker = stockade.start(["sh", "-c", f"{use}; echo ready; read line"], policy)
+        assert worker.stdout.readline() == b"ready\n"
+        os.kill(_stage_of(worker.pid), 9)
+        run = stockade.finish(worker, *worker.communicate(timeout=10))
+        assert run.code == code
+        assert (closing(run)["failure"] or {}).get("code") == (None if code == 137 else "sandbox-died")
 
 
 @pytest.mark.needs("root", "cgroup")

@@ -5,6 +5,7 @@ Each is tried twice, with a limit below what is done and with one above. What is
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -20,7 +21,14 @@ import pytest
 from kernel_steps import IS_ROOT, Contained, words
 
 from stockade.sandbox.cgroup import open_group, remove_leftovers
-from stockade.sandbox.cgroup_place import probe_place
+from stockade.sandbox.cgroup_place import (
+    SUPERVISOR_LEAF,
+    open_parent,
+    probe_place,
+    read_words,
+    write_value,
+)
+from stockade.sandbox.trial import in_child
 
 MIB = 1 << 20
 with_group = pytest.mark.needs("root", "cgroup")
@@ -204,6 +212,28 @@ def test_the_first_to_be_killed_is_never_the_sandbox_s_own_process(contained: Co
 
 
 @with_group
+def test_swap_is_limited_along_with_memory(contained: Contained) -> None:
+    """Else the rest would go out to disk: version 1 counts both together, version 2 swap apart."""
+    worker = contained.start("sh", "-c", "echo ready; read line", options=("--memory", str(64 * MIB)))
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == b"ready\n"
+    (folder,) = [
+        Path(path) for path in leftovers() if (Path(path) / "cgroup.procs").exists() and "memory" in path
+    ]
+    together, apart = folder / "memory.memsw.limit_in_bytes", folder / "memory.swap.max"
+    assert together.exists() or apart.exists(), "this kernel counts no swap"
+    if together.exists():
+        assert int(together.read_text()) == 64 * MIB
+        assert (
+            int((folder.parent / "memory.memsw.limit_in_bytes").read_text()) > 64 * MIB
+        )  # it is not so by itself
+    else:
+        assert apart.read_text() == "0\n"
+    worker.communicate(b"\n", timeout=10)
+    assert contained.facts["facts"]["limits"]["memory"]["swap"] is True
+
+
+@with_group
 def test_a_limit_that_the_sandbox_itself_does_not_fit_in_is_refused(contained: Contained) -> None:
     refused = contained("touch", "started", options=("--memory", str(MIB), "--write", str(contained.work)))
     assert refused.code == 102
@@ -305,6 +335,70 @@ def test_a_new_group_is_never_taken_for_a_leftover_by_a_start_beside_it() -> Non
     assert os.path.isdir(folder)
     group.close()
     assert not os.path.exists(folder)
+
+
+# --- version 2: whoever has processes in it hands no controller on ---------------------------------
+
+
+@pytest.fixture
+def unified() -> Iterator[str]:
+    """A group of version 2 that was delegated to another user; `hugetlb` does where the rest is in version 1."""
+    top = probe_place("hugetlb").folder
+    had = "hugetlb" in read_words(top, "cgroup.subtree_control")
+    write_value(top, "cgroup.subtree_control", "+hugetlb")
+    folder = f"{top}/test-{os.urandom(4).hex()}"
+    os.mkdir(folder)
+    for name in ("", "cgroup.procs", "cgroup.subtree_control"):  # cgroups(7), "Delegating a hierarchy"
+        os.chown(f"{folder}/{name}", 65533, 65533)
+    yield folder
+    for path in (f"{folder}/{SUPERVISOR_LEAF}", folder):
+        if os.path.exists(path):
+            os.rmdir(path)
+    if not had:
+        write_value(top, "cgroup.subtree_control", "-hugetlb")
+
+
+def ask_for_parent(folder: str, times: int = 1, *, may_move: bool) -> str:
+    """As that user, in the group: where could a group be made? Answers parent and own group."""
+
+    def ask() -> str:
+        write_value(folder, "cgroup.procs", "0")
+        os.setresuid(65533, 65533, 65533)
+        for _ in range(times):
+            parent = open_parent(probe_place("hugetlb"), frozenset({"hugetlb"}), may_move=may_move)
+        return f"{parent} {probe_place('hugetlb').folder}"
+
+    return in_child(ask)
+
+
+with_version_2 = pytest.mark.needs("root", "cgroup2")
+
+
+@with_version_2
+def test_alone_in_a_group_we_move_ourselves_down_once(unified: str) -> None:
+    assert ask_for_parent(unified, 3, may_move=True) == f"{unified} {unified}/{SUPERVISOR_LEAF}"
+    assert "hugetlb" in read_words(unified, "cgroup.subtree_control")
+
+
+@with_version_2
+def test_for_defaults_nobody_is_moved(unified: str) -> None:
+    with pytest.raises(OSError, match="we ourselves") as refused:
+        ask_for_parent(unified, may_move=False)
+    assert refused.value.errno == errno.EBUSY
+
+
+@with_version_2
+def test_other_people_s_processes_are_never_moved(unified: str) -> None:
+    other = subprocess.Popen(["sleep", "30"])
+    write_value(unified, "cgroup.procs", str(other.pid))
+    try:
+        with pytest.raises(OSError, match="1 other process beside us"):
+            ask_for_parent(unified, may_move=True)
+        assert read_words(unified, "cgroup.procs") == {str(other.pid)}
+        assert not os.path.exists(f"{unified}/{SUPERVISOR_LEAF}")
+    finally:
+        other.kill()
+        other.wait()
 
 
 # --- a host that cannot --------------------------------------------------------------------------

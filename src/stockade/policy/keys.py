@@ -317,7 +317,7 @@ _LIMITS = Section(
             name="memory",
             kind="size",
             doc="Memory and swap of the worker and all it starts, its private `/tmp` among it. The sandbox's "
-            "own first processes count too (about 12 MiB).",
+            "own first processes count too (about 5 MiB).",
         ),
         Key(name="processes", kind="count", doc="Processes and threads of the worker at one time."),
         Key(name="open-files", kind="count", doc="Descriptors open at one time, in each process."),

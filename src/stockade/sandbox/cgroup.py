@@ -181,7 +181,7 @@ def _make_part(name: str, place: Place, amounts: Mapping[str, int], may_move: bo
     part = Part(f"{parent}/{name}", place.is_unified, dict(amounts), _make_locked(f"{parent}/{name}"))
     try:
         for controller, amount in amounts.items():
-            _set_limit(part, part.file(controller), amount)
+            apply_limit(part, part.file(controller), amount)
         if "memory" in amounts:
             _limit_swap(part, amounts["memory"])
     except OSError:
@@ -191,7 +191,7 @@ def _make_part(name: str, place: Place, amounts: Mapping[str, int], may_move: bo
     return part
 
 
-def _set_limit(part: Part, file: str, amount: int) -> None:
+def apply_limit(part: Part, file: str, amount: int) -> None:
     write_value(part.folder, file, str(amount))
     if not _is_kept(part.folder, file, amount):
         kept = read_text(part.folder, file)
@@ -211,7 +211,7 @@ def _limit_swap(part: Part, memory_bytes: int) -> None:
     """
     file = _SWAP_FILES[part.is_unified]
     if os.path.exists(f"{part.folder}/{file}"):
-        _set_limit(part, file, 0 if part.is_unified else memory_bytes)
+        apply_limit(part, file, 0 if part.is_unified else memory_bytes)
 
 
 # --- folders that come and go --------------------------------------------------------------------

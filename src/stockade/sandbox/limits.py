@@ -104,7 +104,7 @@ def plan_limits(request: LimitRequest, run_id: str) -> LimitPlan:
         amount = default if named is None else min(int(named), _MOST.get(name, _MOST_BYTES))
         if amount is not None:
             limits.append(Limit(name, amount, named is not None))
-    return LimitPlan(limits=tuple(limits), group=f"stockade-{run_id}", origin=request.origin)
+    return LimitPlan(limits=tuple(limits), group=f"stockade-{run_id or 'nameless'}", origin=request.origin)
 
 
 class LimitUsage(Struct, frozen=True, kw_only=True):

@@ -299,7 +299,9 @@ def _try_whole_start() -> str:
     from stockade.sandbox.supervise import Sandbox
 
     with tempfile.TemporaryDirectory() as folder:
-        request = SandboxRequest(argv=("true",), workspace=Path(folder))
+        request = SandboxRequest(
+            argv=("true",), workspace=Path(folder), run_id=f"doctor-{os.urandom(4).hex()}"
+        )
         host = msgspec.structs.replace(probe_host(request), stdin_is_terminal=False)
         reactor = Reactor()
         sandbox = Sandbox(plan_sandbox(request, host), reactor)

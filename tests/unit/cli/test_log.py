@@ -270,6 +270,7 @@ def test_the_table_says_which_limit_had_an_effect(tmp_path: Path) -> None:
         "amount": 67108864,
         "message": "memory limit of 64MiB reached: 1 process killed",
     }
+    ledger.append("run.opened", {"argv": ["hog"]})
     ledger.append("run.closed", {"exit_code": 137, "limits_reached": [reached]})
     ledger.close()
     out = log("--ledger", str(tmp_path)).stdout
