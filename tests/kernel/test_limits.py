@@ -26,6 +26,7 @@ from stockade.sandbox.cgroup_place import (
     open_parent,
     probe_place,
     read_words,
+    step_back,
     write_value,
 )
 from stockade.sandbox.trial import in_child
@@ -307,12 +308,13 @@ def test_what_a_killed_supervisor_left_is_removed_by_the_next_start_and_a_living
 def foreign_groups() -> Iterator[list[str]]:
     """Two empty folders that are not ours to remove: another user's, and one of another name."""
     parent = probe_place("pids").folder
-    made = [f"{parent}/stockade-of-somebody-else", f"{parent}/not-stockade"]
+    name = os.urandom(4).hex()
+    made = [f"{parent}/stockade-foreign-{name}", f"{parent}/no-stockade-{name}"]
     for folder in made:
         os.mkdir(folder)
     os.chown(made[0], 65534, 65534)
     yield made
-    for folder in made:
+    for folder in filter(os.path.isdir, made):
         os.rmdir(folder)
 
 
@@ -378,6 +380,26 @@ with_version_2 = pytest.mark.needs("root", "cgroup2")
 def test_alone_in_a_group_we_move_ourselves_down_once(unified: str) -> None:
     assert ask_for_parent(unified, 3, may_move=True) == f"{unified} {unified}/{SUPERVISOR_LEAF}"
     assert "hugetlb" in read_words(unified, "cgroup.subtree_control")
+
+
+@with_version_2
+def test_at_the_end_we_move_back_unless_somebody_else_is_down_there(unified: str) -> None:
+    """Else no process could enter the group again."""
+
+    def down_and_back() -> str:
+        write_value(unified, "cgroup.procs", "0")
+        os.setresuid(65533, 65533, 65533)
+        place, wanted = probe_place("hugetlb"), frozenset({"hugetlb"})
+        os.mkdir(f"{open_parent(place, wanted, may_move=True)}/another-run")
+        step_back(unified, wanted)
+        kept = probe_place("hugetlb").folder
+        os.rmdir(f"{unified}/another-run")
+        step_back(unified, wanted)
+        return f"{kept} {probe_place('hugetlb').folder}"
+
+    assert in_child(down_and_back) == f"{unified}/{SUPERVISOR_LEAF} {unified}"
+    assert read_words(unified, "cgroup.subtree_control") == set()
+    assert not os.path.exists(f"{unified}/{SUPERVISOR_LEAF}")
 
 
 @with_version_2

@@ -35,6 +35,7 @@ from stockade.sandbox.cgroup_place import (
     probe_place,
     read_text,
     read_words,
+    step_back,
     write_value,
 )
 from stockade.sandbox.limits import OWN_PROCESSES, LimitUsage
@@ -134,6 +135,8 @@ class Group:
         for part in parts:
             _remove(part.folder, deadline)
             os.close(part.lock)
+            if part.is_unified:
+                step_back(os.path.dirname(part.folder), part.amounts)
 
 
 def open_group(name: str, amounts: Mapping[str, int], *, may_move: bool) -> tuple[Group, dict[str, OSError]]:

@@ -148,7 +148,7 @@ def open_parent(place: Place, controllers: frozenset[str], *, may_move: bool) ->
 
 
 def _enable(folder: str, controllers: frozenset[str], *, may_move: bool) -> None:
-    """Give the groups below a folder these controllers. Never undone: another run may rely on it by then."""
+    """Give the groups below a folder these controllers. Only `step_back` undoes it: others may rely on it."""
     missing = controllers - read_words(folder, "cgroup.controllers")
     if missing:
         raise OSError(errno.ENODEV, f"{folder} was given no {' and no '.join(sorted(missing))} controller")
@@ -183,6 +183,21 @@ def _leave(folder: str, *, may_move: bool) -> None:
     with contextlib.suppress(FileExistsError):
         os.mkdir(leaf)
     write_value(leaf, "cgroup.procs", "0")
+
+
+def step_back(folder: str, controllers: Iterable[str]) -> None:
+    """Undo what `open_parent` did to our own group, if we moved down from it and nobody else is down there.
+
+    Else nobody could enter that group any more: it would have no processes and may have none.
+    """
+    leaf = f"{folder}/{SUPERVISOR_LEAF}"
+    if read_words(leaf, "cgroup.procs") != {str(os.getpid())}:
+        return
+    with contextlib.suppress(OSError):  # then we stay where we are
+        if [entry.name for entry in os.scandir(folder) if entry.is_dir()] == [SUPERVISOR_LEAF]:
+            write_value(folder, "cgroup.subtree_control", " ".join(f"-{name}" for name in controllers))
+            write_value(folder, "cgroup.procs", "0")
+            os.rmdir(leaf)
 
 
 def _limits_something(group: str) -> bool:
