@@ -155,14 +155,15 @@ def _enable(folder: str, controllers: frozenset[str], *, may_move: bool) -> None
     wanted = controllers - read_words(folder, "cgroup.subtree_control")
     if not wanted:
         return
-    text = " ".join(f"+{name}" for name in sorted(wanted))
-    try:
-        write_value(folder, "cgroup.subtree_control", text)
-    except OSError as error:
-        if error.errno != errno.EBUSY:
-            raise
+    if not _is_root_group(folder) and read_words(folder, "cgroup.procs"):
+        # Not by trying: for pids alone the kernel agrees, and makes a threaded group that no process can join.
         _leave(folder, may_move=may_move)
-        write_value(folder, "cgroup.subtree_control", text)
+    write_value(folder, "cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(wanted)))
+
+
+def _is_root_group(folder: str) -> bool:
+    """The machine's own root group, which may have processes and hand controllers on; it has no type."""
+    return not os.path.exists(f"{folder}/cgroup.type")
 
 
 def _leave(folder: str, *, may_move: bool) -> None:
@@ -180,8 +181,12 @@ def _leave(folder: str, *, may_move: bool) -> None:
             "and the kernel gives controllers only to groups without processes of their own",
         )
     leaf = f"{folder}/{SUPERVISOR_LEAF}"
-    with contextlib.suppress(FileExistsError):
+    try:
         os.mkdir(leaf)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise OSError(error.errno, f"making {leaf}: {error.strerror}") from error
     write_value(leaf, "cgroup.procs", "0")
 
 
@@ -209,17 +214,16 @@ def _limits_something(group: str) -> bool:
 def is_systemds_own(folder: str) -> bool:
     """Tell whether systemd manages what is below a folder: it may take controllers, and so limits, away.
 
-    Going up, what comes first decides: a mark that says "delegated", or the name of a unit. Older versions
-    made a mark that only root can read; where an ordinary user sees none at all, nobody can tell.
+    Going up, what comes first decides: a mark that says "delegated", or the name of a unit. A user's own
+    manager makes no mark (systemd 252, seen), so among his units nobody can tell; `Group.find_lost` notices.
     """
-    is_undecided = True
-    while os.path.exists(f"{folder}/cgroup.procs"):
+    while os.geteuid() == 0 and os.path.exists(f"{folder}/cgroup.procs"):
         if _is_delegated(folder):
-            return not is_undecided
+            return False
         if folder.endswith(_UNITS):
-            is_undecided = False
+            return True
         folder = os.path.dirname(folder)
-    return not is_undecided and os.geteuid() == 0
+    return False
 
 
 def _is_delegated(folder: str) -> bool:

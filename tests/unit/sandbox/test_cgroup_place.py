@@ -90,6 +90,21 @@ def test_version_2_without_the_controller_says_which_one_is_missing(tmp_path: Pa
         open_parent(Place(own, True), frozenset({"memory", "pids"}), may_move=True)
 
 
+def test_where_processes_are_not_even_the_controller_is_switched_on_that_the_kernel_would_permit(
+    tmp_path: Path,
+) -> None:
+    """pids is a threaded controller: the group would become threaded, and no process could join one below."""
+    files = {"cgroup_type": "domain", "cgroup_controllers": "pids", "cgroup_subtree_control": ""}
+    own = group(tmp_path / "own", cgroup_procs="1\n", **files)
+    with pytest.raises(OSError, match="1 other process beside us") as refused:
+        open_parent(Place(own, True), frozenset({"pids"}), may_move=True)
+    assert refused.value.errno == errno.EBUSY
+    assert Path(own, "cgroup.subtree_control").read_text() == ""
+    Path(own, "cgroup.type").unlink()  # as in the machine's root group, which is exempt
+    assert open_parent(Place(own, True), frozenset({"pids"}), may_move=False) == own
+    assert Path(own, "cgroup.subtree_control").read_text() == "+pids"
+
+
 def test_beside_us_only_if_our_own_group_limits_nothing(tmp_path: Path) -> None:
     """Else the worker would escape a limit that holds us."""
     group(tmp_path, cgroup_subtree_control="memory pids")
@@ -111,10 +126,16 @@ def marks(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return marked
 
 
+@pytest.fixture
+def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+
+@pytest.mark.usefixtures("as_root")
 def test_a_unit_that_systemd_did_not_delegate_is_its_own(tmp_path: Path, marks: set[str]) -> None:
     manager = group(tmp_path / "user@1000.service")
-    scope = group(tmp_path / "user@1000.service" / "app.slice" / "run-1.scope")
     group(tmp_path / "user@1000.service" / "app.slice")
+    scope = group(tmp_path / "user@1000.service" / "app.slice" / "run-1.scope")
     leaf = group(Path(scope) / "leaf")
     marks.add(manager)
     assert is_systemds_own(scope)
@@ -123,21 +144,19 @@ def test_a_unit_that_systemd_did_not_delegate_is_its_own(tmp_path: Path, marks: 
     marks.add(scope)
     assert not is_systemds_own(scope)
     assert not is_systemds_own(leaf)
+    assert not is_systemds_own(group(tmp_path / "no-unit"))
 
 
-def test_without_any_mark_root_is_strict_and_an_ordinary_user_cannot_know(
+def test_an_ordinary_user_s_manager_makes_no_mark_so_nothing_is_refused(
     tmp_path: Path, marks: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unit = group(tmp_path / "a.service")
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert is_systemds_own(unit)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert not is_systemds_own(unit)
-    assert not is_systemds_own(group(tmp_path / "plain"))
+    marks.add(group(tmp_path / "user@1000.service"))
+    assert not is_systemds_own(group(tmp_path / "user@1000.service" / "run-1.scope"))
 
 
+@pytest.mark.usefixtures("as_root")
 def test_a_unit_s_group_is_not_used_though_it_could_be(tmp_path: Path, marks: set[str]) -> None:
-    marks.add(group(tmp_path))
     own = group(tmp_path / "a.scope", cgroup_controllers="memory", cgroup_subtree_control="memory")
     with pytest.raises(OSError, match="systemd has not delegated"):
         open_parent(Place(own, True), frozenset({"memory"}), may_move=True)
