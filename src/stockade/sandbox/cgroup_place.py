@@ -156,7 +156,7 @@ def _enable(folder: str, controllers: frozenset[str], *, may_move: bool) -> None
     if not wanted:
         return
     if not _is_root_group(folder) and read_words(folder, "cgroup.procs"):
-        # Not by trying: for pids alone the kernel agrees, and makes a threaded group that no process can join.
+        # Not by trying: for pids alone the kernel agrees, and makes a threaded group that nobody can join.
         _leave(folder, may_move=may_move)
     write_value(folder, "cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(wanted)))
 
