@@ -1,7 +1,7 @@
 """Run one command in a sandbox without a gateway: what the kernel tests look at.
 
 Usage: contained.py [--write DIR] [--read DIR] [--hide PATH] [--invisible PATH] [--env NAME=VALUE]
-                    [--facts FILE] [--processes N] [--without-layer NAME] [--thread] -- CMD...
+                    [--facts FILE] [--processes N] [--exec listed|any] [--allow PROGRAM] [--code closed|jit] [--without-layer NAME] [--thread] -- CMD...
 
 Exits like `stockade run` (100 + family for failures of ours). With --facts it leaves a
 JSON object: facts, counters, step times, and the host's view of the worker.
@@ -19,7 +19,9 @@ import threading
 from pathlib import Path
 
 from stockade.errors import StockadeError
-from stockade.reactor import Reactor
+from stockade.policy.model import ExecPolicy
+from stockade.reactor import READ, Reactor
+from stockade.sandbox.filter import find_refusal, load_filter_table
 from stockade.sandbox.plan import SandboxRequest, plan_sandbox
 from stockade.sandbox.probe import probe_host
 from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
@@ -33,6 +35,9 @@ def main() -> int:
     parser.add_argument("--without-layer", action="append", default=[])
     parser.add_argument("--facts", type=Path)
     parser.add_argument("--processes", type=int)
+    parser.add_argument("--exec", choices=("listed", "any"), default="any")
+    parser.add_argument("--allow", action="append", default=[])
+    parser.add_argument("--code", choices=("closed", "jit"), default="closed")
     parser.add_argument("--thread", action="store_true", help="build in a thread that ends at once")
     parser.add_argument("argv", nargs="+")
     args = parser.parse_args()
@@ -46,6 +51,7 @@ def main() -> int:
         caller_environment=dict(os.environ),
         extra_environment=tuple(args.env),
         processes=args.processes,
+        exec=ExecPolicy(mode=args.exec, allow=tuple(args.allow), code=args.code),
         layers_off=frozenset(args.without_layer),
         run_id="test",
     )
@@ -74,6 +80,8 @@ def run(request: SandboxRequest, args: argparse.Namespace) -> int:
         reactor.stop()
 
     try:
+        if sandbox.eye is not None:
+            answer_commands(reactor, sandbox)
         sandbox.go(on_exit)
         reactor.run()
         if args.facts:
@@ -81,6 +89,25 @@ def run(request: SandboxRequest, args: argparse.Namespace) -> int:
     finally:
         sandbox.close()
     return ended[0].shell_code
+
+
+def answer_commands(reactor: Reactor, sandbox: Sandbox) -> None:
+    """Let every command go on and refuse every reported call: no engine, no record, the other layers alone."""
+    eye, table = sandbox.eye, load_filter_table()
+    assert eye is not None
+
+    def look(_events: int) -> None:
+        sighting = eye.receive()
+        if sighting is None:
+            return
+        wish, machine = sandbox.plan.seal.filter, sandbox.plan.machine
+        refusal = find_refusal(table, machine, wish, sighting.arch, sighting.number, sighting.args)
+        if refusal is None:
+            eye.let_go_on(sighting)
+        else:
+            eye.refuse(sighting, table.errnos[refusal.errno])
+
+    reactor.watch(eye.fileno(), READ, look)
 
 
 def drain(sockets: RoomSockets) -> dict[str, int]:

@@ -389,7 +389,7 @@ def test_r138_what_is_new_and_run_by_others_is_named_at_the_end(contained: Conta
     result = contained("sh", "-c", PLANT_NEW, options=("--write", str(contained.work)))
     assert result.out == "done\n"
     planted = [Path(path).relative_to(contained.work).as_posix() for path in contained.facts["planted"]]
-    assert planted == [".envrc", ".vscode", "door", "listener", "sub/.git"]
+    assert planted == [".envrc", ".vscode", "door", "sub/.git"]
     # And the next run refuses the doors among them.
     assert contained("true").code == 103
 

@@ -73,11 +73,13 @@ class Engine:
         places: Iterable[CatalogueEntry] = (),
         inspects_tls: bool = False,
         upstream: UpstreamProxy | None = None,
+        programs: frozenset[str] | None = None,
         book: RuleBook | None = None,
     ) -> None:
         self.policy = policy
         self.phase = phase
         self.identity = identity
+        self._programs = programs
         self._own = frozenset(map(_without_zone, own_addresses))
         self._inspects_tls = inspects_tls
         self.upstream = upstream
@@ -301,7 +303,11 @@ class Engine:
 
     def _decide_program(self, attempt: Attempt) -> Decision:
         program = attempt.argv[0] if attempt.argv else ""
-        if is_listed_program(self.policy.exec, program):
+        if self._programs is not None:
+            is_listed = attempt.file in self._programs
+        else:
+            is_listed = is_listed_program(self.policy.exec, program)
+        if is_listed:
             return self._caller.let_program_run(program)
         return self._caller.refuse_program(program, leaves=leaves_sandbox(attempt.argv))
 

@@ -34,6 +34,9 @@ class Attempt(Struct, frozen=True, kw_only=True):
         credential_headers: Lower-case names of headers in the request that carry credentials.
         query_type: DNS question type, for example ``AAAA``.
         argv: The command and its arguments, for exec.
+        call: A refused system call, for example ``memfd_create``.
+        file: Real path of the file that a command would run, when it is known.
+        is_script_of: The interpreter that its ``#!`` line names, None for a program.
         socket: A path, ``@abstract``, ``icmp:ADDR`` or ``vsock:CID:PORT``, for socket.
         redirected: This host was named by the 3xx answer of a permitted request.
     """
@@ -53,6 +56,9 @@ class Attempt(Struct, frozen=True, kw_only=True):
     credential_headers: tuple[str, ...] = ()
     query_type: str | None = None
     argv: tuple[str, ...] = ()
+    call: str | None = None
+    file: str | None = None
+    is_script_of: str | None = None
     socket: str | None = None
     redirected: bool = False
 

@@ -187,11 +187,15 @@ class ExecPolicy(Struct, frozen=True, kw_only=True):
         mode: ``listed`` (only `allow`), or ``any`` (wide open, and recorded as such).
         allow: Program names or absolute paths, as written.
         libraries: Folders whose shared objects may be loaded, as written.
+        code: ``closed`` (a permitted program makes no new native code), or ``jit``.
+        unix_sockets: Unix sockets may be made and connected inside.
     """
 
     mode: Literal["listed", "any"] = "listed"
     allow: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    code: Literal["closed", "jit"] = "closed"
+    unix_sockets: bool = False
     origin: str = ""
 
 

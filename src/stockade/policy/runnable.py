@@ -18,7 +18,7 @@ def run_refusals(policy: Policy) -> list[PolicyError]:
 
     The error's code is `inspection-not-available`, `exec-not-enforced` or `limit-not-available`.
     """
-    problems = (*_refuse_rules(policy), *_refuse_exec(policy), *_refuse_limits(policy))
+    problems = (*_refuse_rules(policy), *_refuse_limits(policy))
     return [PolicyError(problems)] if problems else []
 
 

@@ -32,7 +32,7 @@ REQUEST_LIMIT_BYTES = 1 << 20
 ACCEPT_AGAIN_S = 0.2
 _CREDENTIALS = struct.Struct("3i")
 # What the worker's view and the room's limits were made of; another policy cannot change them any more.
-_FIXED_KEYS = ("files", "limits")
+_FIXED_KEYS = ("exec", "files", "limits")
 
 
 def socket_name(run_id: str) -> str:
@@ -137,11 +137,11 @@ class ControlSocket:
 
         policy = load_runnable(file)
         old, new = canonical_document(self._session.policy), canonical_document(policy)
-        changed = [key for key in _FIXED_KEYS if old[key] != new[key]]
+        changed = [key for key in _FIXED_KEYS if old.get(key) != new.get(key)]
         if changed:
             raise UserError(
                 "fixed-in-a-run",
-                f"the room was built with other {' and '.join(f'`{key}:`' for key in changed)}",
+                f"the sandbox was built with other {' and '.join(f'`{key}:`' for key in changed)}",
                 "keep them as they are in a replacement, or start another run",
             )
         self._session.replace_policy(policy, f"uid {os.getuid()}", lambda: done({"policy": policy.digest}))

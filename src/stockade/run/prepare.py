@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from stockade.errors import UserError
-from stockade.policy.model import DENY_ALL, Policy
+from stockade.policy.model import DENY_ALL, ExecPolicy, Policy
 from stockade.run.options import RunOptions
 from stockade.sandbox.plan import SandboxPlan
 
@@ -86,6 +86,7 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
         caller_environment=dict(os.environ),
         extra_environment=options.environment,
         processes=policy.limits.processes,
+        exec=policy.exec or ExecPolicy(),
         layers_off=options.layers_off,
         run_id=run_id,
     )

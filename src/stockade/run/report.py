@@ -170,7 +170,7 @@ class ReportFile:
             "ledger": str(session.shelf / session.run_id),
             "argv": redactor.argv(session.options.argv),
             "policy": session.policy.digest,
-            "commands": "not enforced",
+            "commands": session.sandbox.facts.commands,
             "enforced": session.sandbox.facts.to_fields(),
             "layers_off": sorted(session.options.layers_off),
             **closing,

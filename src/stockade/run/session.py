@@ -25,7 +25,8 @@ from stockade.ledger.store import Ledger
 from stockade.net.address import IPAddress
 from stockade.policy.model import Policy
 from stockade.protocol.line import FlowLimits
-from stockade.reactor import Reactor
+from stockade.reactor import READ, Reactor
+from stockade.run.commands import Commands
 from stockade.run.completeness import Completeness, weigh
 from stockade.run.control import ControlSocket
 from stockade.run.descriptors import plan_connections, probe_descriptors, raise_limit
@@ -84,7 +85,9 @@ class Session:
         self._faults = 0
         self.ledger = Ledger.open(shelf, run_id, wake=reactor.call_threadsafe, on_failure=self._ledger_failed)
         self.journal = Journal(self.ledger, policy.digest)
+        self._engine_in_force = self._engine()
         self.room = None if sockets is None else self._open_room(sockets)
+        self.commands = self._open_eye()
         self.control = ControlSocket(self)
 
     def run(self, report: ReportFile | None) -> int:
@@ -115,7 +118,7 @@ class Session:
         room = Room(
             self.reactor,
             Listeners(sockets.tcp4, sockets.tcp6, sockets.udp4, sockets.udp6, sockets.nflog),
-            self._engine(),
+            self._engine_in_force,
             self.journal,
             Resolver(self.reactor, self.options.resolve),
             lambda seq: decision_id(self.run_id, seq),
@@ -126,13 +129,24 @@ class Session:
         room.open()
         return room
 
+    def _open_eye(self) -> Commands | None:
+        if self.sandbox.eye is None:
+            return None
+        commands = Commands(
+            self.sandbox.eye, self.sandbox.plan, lambda: self._engine_in_force, self.journal
+        )
+        self.reactor.watch(commands.fileno(), READ, commands.look)
+        return commands
+
     def _engine(self) -> Engine:
+        seal = self.sandbox.plan.seal
         return Engine(
             *self._in_force,
             self.options.identity,
             self._own_addresses,
             places=probe_registries(os.environ),
             upstream=self.upstream,
+            programs=frozenset(program.path for program in seal.programs) if seal.lists_programs else None,
         )
 
     def _look_at_addresses(self) -> frozenset[IPAddress]:
@@ -190,8 +204,9 @@ class Session:
     def _put_in_force(self) -> None:
         self._own_addresses = self._look_at_addresses()
         self.journal.policy_digest = self._in_force[0].digest
+        self._engine_in_force = self._engine()
         if self.room is not None:
-            self.room.replace_engine(self._engine(), read_secrets(self._in_force[0], os.environ))
+            self.room.replace_engine(self._engine_in_force, read_secrets(self._in_force[0], os.environ))
 
     def _heartbeat(self) -> None:
         if self._exit is None and self._failure is None:

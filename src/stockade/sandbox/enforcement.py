@@ -50,7 +50,12 @@ class EnforcementFacts(Struct, kw_only=True):
     system_call_filter: str = "none"
     worker_uid: int = -1
     started_as_root: bool = False
-    commands: str = "not enforced"
+    commands: str = "any"
+    code: str = "any"
+    programs: tuple[str, ...] = ()
+    missing_programs: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    landlock_abi: int = 0
     view: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -77,7 +82,13 @@ def describe_enforcement(
         namespaces=tuple(name for name, inode in stage.namespaces.items() if inode != outside[name]),
         capabilities="none",
         no_new_privileges=True,
-        system_call_filter="room" if plan.has_filter else "none",
+        system_call_filter=_name_filter(plan),
+        commands=_name_commands(plan),
+        code=plan.seal.code,
+        programs=tuple(program.path for program in plan.seal.programs),
+        missing_programs=plan.seal.missing,
+        libraries=() if plan.seal.mounts is None else tuple(p for p, _ro in plan.seal.mounts.opened),
+        landlock_abi=plan.seal.landlock_abi,
         worker_uid=plan.worker_uid,
         started_as_root=plan.started_as_root,
         view=tuple(mount.target for mount in plan.mounts if mount.identity is not None),
@@ -91,6 +102,22 @@ def describe_enforcement(
         layers_off=tuple(sorted(plan.layers_off)),
         notes=plan.notes,
     )
+
+
+def _name_filter(plan: SandboxPlan) -> str:
+    wish = plan.seal.filter
+    parts = {"calls": wish.refuse_calls, "code-in-memory": wish.refuse_memory_code and wish.code != "any"}
+    return "+".join(name for name, is_on in parts.items() if is_on) or "none"
+
+
+def _name_commands(plan: SandboxPlan) -> str:
+    """In one word who may run and whether each command is on record."""
+    seen = "seen" if plan.seal.has_eye else "unseen"
+    if not plan.seal.lists_programs:
+        return f"any, {seen}"
+    if plan.seal.mounts is None and plan.seal.landlock_abi == 0:
+        return f"any, {seen}" if not plan.seal.has_eye else "listed by the eye alone"
+    return f"listed, {seen}"
 
 
 def probe_limits(plan: SandboxPlan) -> list[tuple[str, int, int, int]]:

@@ -8,8 +8,10 @@ The order, and what breaks if swapped:
    while the stage's Python is still starting.
 3. The stage says `ready`; who and where it is gets verified, and the view compared
    with what was planned. Nothing of the worker has run.
-4. `build` returns the room's sockets. The caller serves them, writes its first record,
-   and calls `go`. Only then the stage forks the worker.
+4. The mounts are sealed from outside, and the kernel's own list of them is compared with
+   the plan; then the stage seals itself and hands out the eye (sandbox.eye).
+5. `build` returns the room's sockets. The caller serves them and the eye, writes its first
+   record, and calls `go`. Only then the stage forks the worker.
 
 Closing the lifeline, on purpose or by dying, ends all of it in the kernel.
 """
@@ -36,14 +38,21 @@ from stockade.sandbox.enforcement import (
     describe_enforcement,
     probe_limits,
 )
+from stockade.sandbox.eye import LISTENER_FLAGS, Eye
+from stockade.sandbox.filter import compile_filter, load_filter_table
+from stockade.sandbox.landlock import compile_ruleset, plan_rules
 from stockade.sandbox.lifeline import (
     Lifeline,
     StageFacts,
     compose_order,
-    parse_ready,
+    compose_seal,
+    explain_seal_failure,
+    parse_facts,
     probe_own_namespaces,
+    verify_sealed,
     verify_stage,
 )
+from stockade.sandbox.noexec import MountSealer, verify_mount_seal
 from stockade.sandbox.paths import make_folder, planted_in
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
@@ -54,6 +63,7 @@ from stockade.sandbox.view import MountKind, is_below
 __all__ = ["EnforcementFacts", "RoomCounters", "RoomSockets", "Sandbox", "WorkerExit"]
 
 START_TIMEOUT_S = 10.0
+SEARCH_TIMEOUT_S = 120.0  # the first search for program files on a slow disk
 
 
 class Sandbox:
@@ -72,6 +82,8 @@ class Sandbox:
         self._began = 0.0
         self._lifeline: Lifeline | None = None
         self._builder: RoomBuilder | None = None
+        self._sealer: MountSealer | None = None
+        self.eye: Eye | None = None
         self._room: BuiltRoom | None = None
         self._bwrap_pid = -1
         self._stage_fd = -1
@@ -130,7 +142,9 @@ class Sandbox:
         self._mark("bwrap started")
         if self.plan.has_room:
             self._builder = RoomBuilder(self.plan.tools)
-        self._mark("builder forked")
+        if self.plan.seal.mounts is not None:
+            self._sealer = MountSealer(self.plan.seal.mounts)
+        self._mark("builders forked")
         self._await_process(info)
         self._mark("process known")
         meanwhile()
@@ -138,16 +152,57 @@ class Sandbox:
         stage = self._await_ready()
         self._mark("stage ready")
         outside = probe_own_namespaces()
-        verify_stage(stage, outside=outside, has_room=self.plan.has_room, has_filter=self.plan.has_filter)
-        self._verify_view()
+        verify_stage(stage, outside=outside, has_room=self.plan.has_room)
+        self._verify_view()  # before the mounts change: a sealed file is the same file on another mount
+        if self._sealer is not None:
+            self._sealer.begin(self._stage_pid)
         self._mark("stage verified")
         if self._builder is not None:
             self._room = self._builder.finish(START_TIMEOUT_S)
             self._builder = None
             self._verify_room(stage)
         self._mark("room built")
+        if self._sealer is not None:
+            assert self.plan.seal.mounts is not None
+            self._sealer.finish(SEARCH_TIMEOUT_S)
+            self._sealer = None
+            verify_mount_seal(self._stage_pid, self.plan.seal.mounts)
+        self._mark("mounts sealed")
+        stage = self._seal_stage()
+        self._mark("stage sealed")
         self.facts = describe_enforcement(self.plan, stage, outside, self._room)
         return self._room.sockets if self._room is not None else None
+
+    def _seal_stage(self) -> StageFacts:
+        """Let the stage bind itself, and take over the eye."""
+        seal, lifeline = self.plan.seal, self._alive()
+        files = frozenset(fact for fact in map(str, self.plan.writable) if not os.path.isdir(fact))
+        rules: list[tuple[int, str]] = []
+        ruleset = b""
+        if seal.landlock_abi:
+            ruleset = compile_ruleset(seal.landlock_abi)
+            rules = plan_rules(self.plan.mounts, files, seal.executable, seal.landlock_abi)
+        program = b""
+        if seal.filter.is_needed:
+            program = compile_filter(load_filter_table(), self.plan.machine, seal.filter)
+        order = compose_seal(
+            forbids_new_code=seal.forbids_new_code,
+            ruleset=ruleset,
+            program=program,
+            flags=LISTENER_FLAGS if seal.has_eye else 0,
+            rules=rules,
+        )
+        lifeline.send_order(order, [])
+        message, fds = self._await_message("stage")
+        if fds:
+            self.eye = Eye(fds[0], self._stage_pid)
+        if message.startswith("seal-failed "):
+            raise explain_seal_failure(message.split(" "))
+        facts = parse_facts(message, "sealed")
+        verify_sealed(
+            facts, has_filter=seal.filter.is_needed, has_eye=self.eye is not None or not seal.has_eye
+        )
+        return facts
 
     def _last_step(self) -> str:
         return next(reversed(self.step_times_ms), "none")
@@ -208,17 +263,24 @@ class Sandbox:
             self._builder.begin(pid)
 
     def _await_ready(self) -> StageFacts:
+        self._alive().channel.setblocking(False)
+        message, fds = self._await_message("stage")
+        if fds:
+            self._master = fds[0]
+        return parse_facts(message, "ready")
+
+    def _await_message(self, step: str) -> tuple[str, list[int]]:
+        """The stage's next message, with the descriptors that came with it."""
         lifeline = self._alive()
-        lifeline.channel.setblocking(False)
+        handed: list[int] = []
         while True:
-            self._await_readable(lifeline.fileno(), "stage")
+            self._await_readable(lifeline.fileno(), step)
             messages, fds, is_gone = lifeline.receive()
-            if fds:
-                self._master = fds[0]
+            handed += fds
             if messages:
-                return parse_ready(messages[0])
+                return messages[0], handed
             if is_gone:
-                raise self._explain_end("stage")
+                raise self._explain_end(step)
 
     def _await_readable(self, fd: int, step: str) -> None:
         poll = select.poll()
@@ -420,6 +482,9 @@ class Sandbox:
         if self._builder is not None:
             self._builder.close()
             self._builder = None
+        if self._sealer is not None:
+            self._sealer.close()
+            self._sealer = None
         if self._lifeline is not None:
             self._reactor.unwatch(self._lifeline.fileno())
             self._lifeline.close()  # the stage ends on this, and with it the PID namespace
@@ -431,8 +496,12 @@ class Sandbox:
             stop.withdraw()
 
     def close(self) -> None:
-        """Give back what is left: the room's counter socket and handles."""
+        """Give back what is left: the eye, the room's counter socket and handles."""
         self.kill()
+        if self.eye is not None:
+            self._reactor.unwatch(self.eye.fileno())
+            self.eye.close()
+            self.eye = None
         if self._room is not None:
             self._room.counters.close()
             self._room.sockets.close()

@@ -13,6 +13,7 @@ from stockade.sandbox.bubblewrap import compile_arguments
 from stockade.sandbox.paths import PathFact
 from stockade.sandbox.plan import HostFacts, SandboxPlan, SandboxRequest, plan_sandbox
 from stockade.sandbox.room import RoomTools
+from stockade.sandbox.seal import SealFacts
 from stockade.sandbox.view import STAGE_PATH, Mount, MountKind, chain_below
 
 
@@ -33,6 +34,7 @@ def host(**changes: Any) -> HostFacts:
         root_folders=(),
         etc=(("ssl/certs", True), ("services", False)),
         caches=(),
+        seal=SealFacts(landlock_abi=7),
         workspace=fact("/home/u/w"),
     )
     return msgspec.structs.replace(facts, **changes)
@@ -118,7 +120,7 @@ def test_a_terminal_is_given_only_when_input_and_output_are_one() -> None:
     assert not plan(**{**streams, "stdin_is_terminal": False}).terminal
 
 
-@pytest.mark.parametrize("layer", ["privileges", "mounts", "lifeline"])
+@pytest.mark.parametrize("layer", ["privileges", "lifeline"])
 def test_a_layer_that_cannot_be_given_up_is_refused(layer: str) -> None:
     with pytest.raises(UserError) as refused:
         plan({"layers_off": frozenset({layer})})
@@ -132,7 +134,7 @@ def test_no_command_is_refused() -> None:
 
 def test_the_command_line_names_the_user_namespace_and_never_blocks_on_a_descriptor() -> None:
     made = plan()
-    descriptors = {"info": 5, "lifeline": 6, "filter": 7, STAGE_PATH: 8}
+    descriptors = {"info": 5, "lifeline": 6, STAGE_PATH: 8}
     descriptors |= {mount.target: 9 for mount in made.mounts if mount.data or mount.kind is MountKind.COPY}
     line = compile_arguments(made, descriptors=descriptors, sources={}, dies_with_thread=True)
     for option in (

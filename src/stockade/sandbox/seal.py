@@ -1,0 +1,145 @@
+"""The plan of the seal: what no command may step over, as values. Pure.
+
+Four layers, each of which holds where another could be passed:
+
+=========  ============================================================================
+mounts     noexec everywhere but permitted programs and library folders: no copy, no
+           download, no `ld.so PROGRAM`, no library of the worker's own becomes code
+landlock   no program but the permitted ones is executed, whatever path leads to it
+seccomp    no system call by which the above, or another namespace, could be passed;
+(memfd)    its second half: no code in memory that never was a permitted file
+notify     the eye: each command is judged and on record before it runs
+=========  ============================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from stockade.policy.model import ExecPolicy
+from stockade.sandbox.filter import FilterWish
+from stockade.sandbox.noexec import MountSeal
+from stockade.sandbox.programs import Program, ProgramSet
+from stockade.sandbox.view import is_below
+
+LAYERS = ("mounts", "memfd", "landlock", "seccomp", "notify")
+
+
+class SealFacts(Struct, frozen=True, kw_only=True):
+    """What this host has, as far as the seal depends on it.
+
+    Attributes:
+        programs: What may run.
+        system_folders: Library folders of the system (``/usr/lib``), opened for mapping.
+        library_folders: Other ones: the command's own, and those of `exec: libraries`.
+        closed: Folders inside them that are applications of their own, closed again.
+        landlock_abi: 0 without Landlock.
+    """
+
+    programs: ProgramSet = ProgramSet()
+    system_folders: tuple[str, ...] = ()
+    library_folders: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+    landlock_abi: int = 0
+
+
+class SealPlan(Struct, frozen=True, kw_only=True):
+    """What will be put up.
+
+    Attributes:
+        code: How far the promise goes: ``closed`` (no new native code inside a permitted
+            program), ``jit`` (no other program is started by the kernel), ``any``.
+        programs: What may run, by file.
+        missing: What the policy lists and this host does not have.
+        mounts: The noexec layer, None if every program may run or the layer was given up.
+        executable: What Landlock lets execute.
+        landlock_abi: 0 if the layer was given up.
+        filter: What the system-call filter is to do.
+        forbids_new_code: PR_SET_MDWE is asked for.
+    """
+
+    code: Literal["closed", "jit", "any"]
+    programs: tuple[Program, ...] = ()
+    missing: tuple[str, ...] = ()
+    mounts: MountSeal | None = None
+    executable: tuple[str, ...] = ("/",)
+    landlock_abi: int = 0
+    filter: FilterWish
+    forbids_new_code: bool = False
+
+    @property
+    def lists_programs(self) -> bool:
+        return self.code != "any"
+
+    @property
+    def has_eye(self) -> bool:
+        return self.filter.watch
+
+    def describe(self) -> list[str]:
+        """Lines for ``--dry-run``."""
+        if not self.lists_programs:
+            return ["commands: any program may run (exec: {mode: any})"]
+        lines = [f"commands: code {self.code}, {len(self.programs)} programs"]
+        lines += [f"may run: {program.path} – {program.why}" for program in self.programs]
+        lines += [f"not here: {entry}, listed under exec" for entry in self.missing]
+        if self.mounts is not None:
+            lines += [f"may be mapped as code: {path}" for path, _ro in self.mounts.opened]
+            lines += [f"closed again inside those: {path}" for path in self.mounts.find_covered()]
+        return lines
+
+
+def plan_seal(
+    policy: ExecPolicy, facts: SealFacts, *, writable: Sequence[str], layers_off: frozenset[str]
+) -> SealPlan:
+    """Decide the seal.
+
+    Args:
+        policy: The policy's `exec:`.
+        facts: See `SealFacts`.
+        writable: Folders of the host that the worker may write.
+        layers_off: What was given up.
+    """
+    code: Literal["closed", "jit", "any"] = "any" if policy.mode == "any" else policy.code
+    lists = code != "any"
+    programs = facts.programs.programs
+    executable = (*(program.path for program in programs), *facts.programs.loaders)
+    return SealPlan(
+        code=code,
+        programs=programs,
+        missing=facts.programs.missing,
+        mounts=_plan_mounts(facts, writable) if lists and "mounts" not in layers_off else None,
+        executable=executable if lists else ("/",),
+        landlock_abi=0 if "landlock" in layers_off else facts.landlock_abi,
+        filter=FilterWish(
+            code=code,
+            refuse_calls="seccomp" not in layers_off,
+            refuse_memory_code="memfd" not in layers_off,
+            watch="notify" not in layers_off,
+            unix_sockets=policy.unix_sockets,
+        ),
+        forbids_new_code=code == "closed" and "memfd" not in layers_off,
+    )
+
+
+def _plan_mounts(facts: SealFacts, writable: Sequence[str]) -> MountSeal:
+    """What stays executable: library folders, and permitted files outside of them."""
+    folders = _outermost([*facts.system_folders, *facts.library_folders])
+    permitted = frozenset((*(program.path for program in facts.programs.programs), *facts.programs.loaders))
+    files = [path for path in sorted(permitted) if not any(is_below(path, folder) for folder in folders)]
+    return MountSeal(
+        opened=tuple((path, any(is_below(path, root) for root in writable)) for path in (*folders, *files)),
+        closed=facts.closed,
+        searched=tuple(folders),
+        permitted=permitted,
+    )
+
+
+def _outermost(folders: Iterable[str]) -> list[str]:
+    found: list[str] = []
+    for folder in sorted(set(folders), key=len):
+        if not any(is_below(folder, outer) for outer in found):
+            found.append(folder)
+    return found
