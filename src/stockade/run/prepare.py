@@ -74,7 +74,8 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
 
     workspace = _find_workspace()
     files = policy.files
-    own = [shelf, *map(Path, policy.paths)]
+    cache = default_cache()
+    own = [shelf, *map(Path, policy.paths), *([cache] if cache else [])]
     own += [path for path in (options.policy_file, options.report) if path is not None]
     request = SandboxRequest(
         argv=options.argv,
@@ -89,8 +90,15 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
         exec=policy.exec or ExecPolicy(),
         layers_off=options.layers_off,
         run_id=run_id,
+        cache_folder=str(cache or ""),
     )
     return plan_sandbox(request, probe_host(request))
+
+
+def default_cache() -> Path | None:
+    """Where searches are remembered: ``$XDG_CACHE_HOME/stockade`` or ``~/.cache/stockade``; None without a home."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(root) / "stockade" if os.path.isabs(root) else None
 
 
 def _find_workspace() -> Path:

@@ -54,7 +54,7 @@ class EnforcementFacts(Struct, kw_only=True):
     code: str = "any"
     programs: tuple[str, ...] = ()
     missing_programs: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
+    executable: tuple[str, ...] = ()
     landlock_abi: int = 0
     view: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
@@ -74,9 +74,17 @@ class EnforcementFacts(Struct, kw_only=True):
 
 
 def describe_enforcement(
-    plan: SandboxPlan, stage: StageFacts, outside: dict[str, int], room: BuiltRoom | None
+    plan: SandboxPlan,
+    stage: StageFacts,
+    outside: dict[str, int],
+    room: BuiltRoom | None,
+    executable: list[str],
 ) -> EnforcementFacts:
-    """The facts of a sandbox whose stage was verified (`lifeline.verify_stage`)."""
+    """The facts of a sandbox whose stage was verified (`lifeline.verify_stage`).
+
+    Args:
+        executable: The mounts from which code may be run or loaded, as the kernel named them.
+    """
     return EnforcementFacts(
         network="room" if room is not None else "host",
         namespaces=tuple(name for name, inode in stage.namespaces.items() if inode != outside[name]),
@@ -87,7 +95,7 @@ def describe_enforcement(
         code=plan.seal.code,
         programs=tuple(program.path for program in plan.seal.programs),
         missing_programs=plan.seal.missing,
-        libraries=() if plan.seal.mounts is None else tuple(p for p, _ro in plan.seal.mounts.opened),
+        executable=tuple(executable),
         landlock_abi=plan.seal.landlock_abi,
         worker_uid=plan.worker_uid,
         started_as_root=plan.started_as_root,

@@ -16,57 +16,120 @@ import fcntl
 import os
 import signal
 import socket
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 
+import msgspec
 from msgspec import Struct
 
-from stockade.errors import ContainmentError, HostError
+from stockade.errors import ContainmentError, HostError, StockadeError
 from stockade.sandbox import kernel
+from stockade.sandbox.view import is_below
 
 
 class MountSeal(Struct, frozen=True, kw_only=True):
-    """What stays executable, and what inside of that does not.
+    """What stays executable. Paths are real ones, and the same outside and inside.
 
     Attributes:
-        opened: Files and folders of the view (real paths, outer ones first): (path, becomes read-only).
-        closed: Folders below them that are closed again as a whole.
-        searched: Those of the opened folders whose program files are closed again, one by one.
-        permitted: Program files that stay as they are.
+        programs: Files that may run, loaders among them: (path, becomes read-only).
+        libraries: Folders besides the system's from which code may be loaded: (path, becomes read-only).
+        worker_uid: Whose files in them are compared one by one (library_scan.py).
+        cache_folder: Where the search is remembered; empty: nowhere.
     """
 
-    opened: tuple[tuple[str, bool], ...] = ()
-    closed: tuple[str, ...] = ()
-    searched: tuple[str, ...] = ()
-    permitted: frozenset[str] = frozenset()
+    programs: tuple[tuple[str, bool], ...] = ()
+    libraries: tuple[tuple[str, bool], ...] = ()
+    worker_uid: int = 0
+    cache_folder: str = ""
 
-    def find_covered(self) -> list[str]:
-        """Search the folders, or the cache of an earlier search, for what must be closed."""
-        from stockade.sandbox.library_scan import find_programs
+    def work_out(self) -> MountSteps:
+        """Search the library folders, and say what is to be put where."""
+        from stockade.sandbox.library_scan import scan_libraries
 
-        programs = find_programs(self.searched, skip=self.closed)
-        return [*self.closed, *(path for path in programs if path not in self.permitted)]
+        wanted = [path for path, _read_only in self.programs]
+        found = scan_libraries(
+            [path for path, _read_only in self.libraries],
+            wanted=wanted,
+            worker_uid=self.worker_uid,
+            cache_folder=self.cache_folder,
+            on_progress=_say_progress,
+        )
+        read_only = {path for path, is_read_only in (*self.programs, *self.libraries) if is_read_only}
+        return plan_steps(found.opened, found.closed, found.programs, wanted, read_only)
 
 
-def apply_mount_seal(order: MountSeal, covered: Iterable[str]) -> None:
-    """Do it in the mount namespace that this process is in; `covered` is what `find_covered` found.
+class MountSteps(Struct, frozen=True, kw_only=True):
+    """What is put over itself, in this order, once everything is noexec.
+
+    Attributes:
+        folders: (path, is opened): the longest entry that contains a path counts.
+        programs: Permitted files outside opened folders.
+        covered: Program files inside opened folders that are not permitted.
+        read_only: Which of the opened become read-only.
+    """
+
+    folders: tuple[tuple[str, bool], ...]
+    programs: tuple[str, ...]
+    covered: tuple[str, ...]
+    read_only: frozenset[str] = frozenset()
+
+    @property
+    def opened(self) -> list[str]:
+        return [*(path for path, is_opened in self.folders if is_opened), *self.programs]
+
+
+def plan_steps(
+    opened: Iterable[str],
+    closed: Iterable[str],
+    programs: Iterable[str],
+    permitted: Iterable[str],
+    read_only: Iterable[str],
+) -> MountSteps:
+    """Put the findings of a search and the list of permitted files in order; pure."""
+    folders = sorted([*((path, True) for path in opened), *((path, False) for path in closed)])
+    listed = set(permitted)
+    return MountSteps(
+        folders=tuple(folders),
+        programs=tuple(path for path in sorted(listed) if not _is_opened(path, folders)),
+        covered=tuple(path for path in programs if path not in listed),
+        read_only=frozenset(read_only),
+    )
+
+
+def _is_opened(path: str, folders: Sequence[tuple[str, bool]]) -> bool:
+    """By the longest entry above it."""
+    above = [entry for entry in folders if is_below(path, entry[0])]
+    return bool(above) and max(above, key=lambda entry: len(entry[0]))[1]
+
+
+def _say_progress(names: int) -> None:
+    print(f"stockade: looking for programs among libraries, {names} files so far (remembered)", file=sys.stderr)
+
+
+def apply_steps(steps: MountSteps) -> None:
+    """Do it in the mount namespace that this process is in.
 
     Raises:
         OSError: The path and the step are in its text.
     """
-    clones = [(path, is_read_only, kernel.open_tree(path)) for path, is_read_only in order.opened]
+    clones = {path: kernel.open_tree(path) for path in steps.opened}  # executable as they still are
     root = os.open("/", os.O_PATH | os.O_CLOEXEC)
     kernel.set_mount_attributes(root, kernel.MOUNT_ATTR_NOEXEC)
     os.close(root)
-    for path, is_read_only, tree in clones:
-        if is_read_only:
-            kernel.set_mount_attributes(tree, kernel.MOUNT_ATTR_RDONLY)
-        kernel.move_mount(tree, path)
-        os.close(tree)
-    for path in covered:
-        tree = kernel.open_tree(path)
-        kernel.set_mount_attributes(tree, kernel.MOUNT_ATTR_NOEXEC)
-        kernel.move_mount(tree, path)
-        os.close(tree)
+    for path, is_opened in (*steps.folders, *((path, True) for path in steps.programs)):
+        if is_opened:
+            _put(clones[path], path, kernel.MOUNT_ATTR_RDONLY if path in steps.read_only else 0)
+        else:
+            _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
+    for path in steps.covered:
+        _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
+
+
+def _put(tree: int, path: str, attributes: int) -> None:
+    if attributes:
+        kernel.set_mount_attributes(tree, attributes)
+    kernel.move_mount(tree, path)
+    os.close(tree)
 
 
 def executable_mounts(mountinfo: str) -> set[str]:
@@ -89,18 +152,17 @@ def _unescape(path: str) -> str:
     return path
 
 
-def verify_mount_seal(pid: int, order: MountSeal) -> None:
-    """Compare what the kernel says with what was ordered.
+def verify_mounts(pid: int, opened: Iterable[str]) -> None:
+    """Compare what the kernel says with what was to stay executable.
 
     Raises:
-        ContainmentError: Something is executable that should not be, or cannot be read.
+        ContainmentError: Something else is executable, or the mounts cannot be read.
     """
     try:
         with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-            found = executable_mounts(file.read())
+            surplus = executable_mounts(file.read()) - set(opened)
     except OSError as error:
         raise ContainmentError("seal-failed", f"the sandbox's mounts cannot be read: {error}") from error
-    surplus = found - {path for path, _read_only in order.opened}
     if surplus:
         raise ContainmentError("seal-failed", f"programs could be run from {min(surplus)}, which is not planned")
 
@@ -130,8 +192,8 @@ class MountSealer:
         """Name the process whose view is to be sealed."""
         self._control.send(pid.to_bytes(8, "big"))
 
-    def finish(self, timeout_s: float) -> None:
-        """Wait until it is done.
+    def finish(self, timeout_s: float) -> list[str]:
+        """Wait until it is done; gives what stayed executable.
 
         Raises:
             HostError: The kernel refused a step.
@@ -139,12 +201,12 @@ class MountSealer:
         """
         self._control.settimeout(timeout_s)
         try:
-            answer = self._control.recv(4096)
+            answer = self._control.recv(1 << 20)
         except OSError as error:
             raise ContainmentError("seal-failed", f"the mounts could not be sealed: {error}") from error
         finally:
             self.close()
-        if answer != b"done":
+        if not answer.startswith(b"["):
             said = answer.decode(errors="replace") or "its builder ended without an answer"
             raise HostError(
                 "seal-failed",
@@ -152,6 +214,8 @@ class MountSealer:
                 "mount_setattr needs kernel 5.12; `stockade doctor` tries it;"
                 " --without-layer=mounts gives this layer up, on record",
             )
+        opened: list[str] = msgspec.json.decode(answer, type=list[str])
+        return opened
 
     def close(self) -> None:
         """End the child, whatever it is doing, and reap it."""
@@ -166,16 +230,19 @@ def _be_sealer(control: socket.socket, order: MountSeal) -> None:
     """The child's whole life. It ends by `os._exit` in any case, and with its parent."""
     kernel.die_with_parent(signal.SIGKILL)
     try:
-        covered = order.find_covered()
+        steps = order.work_out()
         pid = int.from_bytes(control.recv(8), "big")  # an empty message (the supervisor is gone) is 0
         if pid == 0:
             return
         _enter_view(pid)
-        apply_mount_seal(order, covered)
+        apply_steps(steps)
+    except StockadeError as error:
+        control.send(str(error).encode()[:4000])
+        return
     except OSError as error:
         control.send(f"errno {error.errno}, {error.strerror or error}".encode()[:4000])
         return
-    control.send(b"done")
+    control.send(msgspec.json.encode(steps.opened))
 
 
 def _enter_view(pid: int) -> None:

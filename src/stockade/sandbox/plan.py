@@ -51,6 +51,7 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
         exec: Which programs may run besides the command.
         layers_off: Layers given up by ``--without-layer``.
         run_id: Shown inside; gives no right.
+        cache_folder: Where searches of library folders are remembered; empty: nowhere.
     """
 
     argv: tuple[str, ...]
@@ -65,6 +66,7 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
     exec: ExecPolicy = ExecPolicy()
     layers_off: frozenset[str] = frozenset()
     run_id: str = ""
+    cache_folder: str = ""
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):
@@ -245,6 +247,7 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
             request.exec,
             host.seal,
             writable=[fact.path for fact in host.write],
+            worker_uid=host.uid,
             layers_off=request.layers_off,
         ),
         layers_off=request.layers_off,

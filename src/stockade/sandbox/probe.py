@@ -100,7 +100,7 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         writable=[fact.path for fact in write],
         libraries=[fact for fact, _why in libraries],
         search_path=search_path,
-        root_folders=folders,
+        cache_folder=request.cache_folder,
     )
     surveys = _search((*shown, *(fact for fact, _why in libraries)), tuple(fact.path for fact in hide))
     protected = _protected(write, surveys, tuple(fact.path for fact in hide))

@@ -33,16 +33,15 @@ class SealFacts(Struct, frozen=True, kw_only=True):
 
     Attributes:
         programs: What may run.
-        system_folders: Library folders of the system (``/usr/lib``), opened for mapping.
-        library_folders: Other ones: the command's own, and those of `exec: libraries`.
-        closed: Folders inside them that are applications of their own, closed again.
+        libraries: Folders from which code may be loaded, besides the system's: the command's own, and
+            those of `exec: libraries`.
+        cache_folder: Where searches of them are remembered.
         landlock_abi: 0 without Landlock.
     """
 
     programs: ProgramSet = ProgramSet()
-    system_folders: tuple[str, ...] = ()
-    library_folders: tuple[str, ...] = ()
-    closed: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    cache_folder: str = ""
     landlock_abi: int = 0
 
 
@@ -86,13 +85,20 @@ class SealPlan(Struct, frozen=True, kw_only=True):
         lines += [f"may run: {program.path} – {program.why}" for program in self.programs]
         lines += [f"not here: {entry}, listed under exec" for entry in self.missing]
         if self.mounts is not None:
-            lines += [f"may be mapped as code: {path}" for path, _ro in self.mounts.opened]
-            lines += [f"closed again inside those: {path}" for path in self.mounts.find_covered()]
+            steps = self.mounts.work_out()
+            lines += [f"code may be loaded from: {path}" for path, is_opened in steps.folders if is_opened]
+            lines += [f"but not from: {path}" for path, is_opened in steps.folders if not is_opened]
+            lines.append(f"closed again in those: {len(steps.covered)} program files that are not permitted")
         return lines
 
 
 def plan_seal(
-    policy: ExecPolicy, facts: SealFacts, *, writable: Sequence[str], layers_off: frozenset[str]
+    policy: ExecPolicy,
+    facts: SealFacts,
+    *,
+    writable: Sequence[str],
+    worker_uid: int,
+    layers_off: frozenset[str],
 ) -> SealPlan:
     """Decide the seal.
 
@@ -100,6 +106,7 @@ def plan_seal(
         policy: The policy's `exec:`.
         facts: See `SealFacts`.
         writable: Folders of the host that the worker may write.
+        worker_uid: Who the worker is on the host.
         layers_off: What was given up.
     """
     code: Literal["closed", "jit", "any"] = "any" if policy.mode == "any" else policy.code
@@ -110,7 +117,7 @@ def plan_seal(
         code=code,
         programs=programs,
         missing=facts.programs.missing,
-        mounts=_plan_mounts(facts, writable) if lists and "mounts" not in layers_off else None,
+        mounts=_plan_mounts(facts, writable, worker_uid) if lists and "mounts" not in layers_off else None,
         executable=executable if lists else ("/",),
         landlock_abi=0 if "landlock" in layers_off else facts.landlock_abi,
         filter=FilterWish(
@@ -124,22 +131,16 @@ def plan_seal(
     )
 
 
-def _plan_mounts(facts: SealFacts, writable: Sequence[str]) -> MountSeal:
-    """What stays executable: library folders, and permitted files outside of them."""
-    folders = _outermost([*facts.system_folders, *facts.library_folders])
-    permitted = frozenset((*(program.path for program in facts.programs.programs), *facts.programs.loaders))
-    files = [path for path in sorted(permitted) if not any(is_below(path, folder) for folder in folders)]
+def _plan_mounts(facts: SealFacts, writable: Sequence[str], worker_uid: int) -> MountSeal:
+    """Programs and library folders, each read-only if the worker could write it: writable xor executable."""
+
+    def with_mode(paths: Iterable[str]) -> tuple[tuple[str, bool], ...]:
+        return tuple((path, any(is_below(path, root) for root in writable)) for path in dict.fromkeys(paths))
+
+    programs = (*(program.path for program in facts.programs.programs), *facts.programs.loaders)
     return MountSeal(
-        opened=tuple((path, any(is_below(path, root) for root in writable)) for path in (*folders, *files)),
-        closed=facts.closed,
-        searched=tuple(folders),
-        permitted=permitted,
+        programs=with_mode(programs),
+        libraries=with_mode(facts.libraries),
+        worker_uid=worker_uid,
+        cache_folder=facts.cache_folder,
     )
-
-
-def _outermost(folders: Iterable[str]) -> list[str]:
-    found: list[str] = []
-    for folder in sorted(set(folders), key=len):
-        if not any(is_below(folder, outer) for outer in found):
-            found.append(folder)
-    return found

@@ -52,7 +52,7 @@ from stockade.sandbox.lifeline import (
     verify_sealed,
     verify_stage,
 )
-from stockade.sandbox.noexec import MountSealer, verify_mount_seal
+from stockade.sandbox.noexec import MountSealer, verify_mounts
 from stockade.sandbox.paths import make_folder, planted_in
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
@@ -162,15 +162,15 @@ class Sandbox:
             self._builder = None
             self._verify_room(stage)
         self._mark("room built")
+        opened: list[str] = []
         if self._sealer is not None:
-            assert self.plan.seal.mounts is not None
-            self._sealer.finish(SEARCH_TIMEOUT_S)
+            opened = self._sealer.finish(SEARCH_TIMEOUT_S)
             self._sealer = None
-            verify_mount_seal(self._stage_pid, self.plan.seal.mounts)
+            verify_mounts(self._stage_pid, opened)
         self._mark("mounts sealed")
         stage = self._seal_stage()
         self._mark("stage sealed")
-        self.facts = describe_enforcement(self.plan, stage, outside, self._room)
+        self.facts = describe_enforcement(self.plan, stage, outside, self._room, opened)
         return self._room.sockets if self._room is not None else None
 
     def _seal_stage(self) -> StageFacts:

@@ -8,7 +8,7 @@ import pytest
 
 from stockade.policy.model import ExecPolicy
 from stockade.sandbox import landlock
-from stockade.sandbox.noexec import MountSeal, executable_mounts
+from stockade.sandbox.noexec import executable_mounts, plan_steps
 from stockade.sandbox.programs import Program, ProgramSet
 from stockade.sandbox.seal import LAYERS, SealFacts, SealPlan, plan_seal
 from stockade.sandbox.view import Mount, MountKind, bind
@@ -23,37 +23,37 @@ GIT = Program(path="/usr/lib/git-core/git", identity=(1, 12), why="exec: git")
 def seal(policy: ExecPolicy | None = None, *, writable: tuple[str, ...] = (), off: str = "") -> SealPlan:
     facts = SealFacts(
         programs=ProgramSet((PYTHON, TOOL, GIT), ("nothere",)),
-        system_folders=("/usr/lib",),
-        library_folders=("/w/.venv", "/usr/lib/inner"),
-        closed=("/usr/lib/jvm/x",),
+        libraries=("/w/.venv", "/opt/x/lib"),
         landlock_abi=7,
     )
     layers_off = frozenset(off.split())
-    return plan_seal(policy or ExecPolicy(), facts, writable=writable, layers_off=layers_off)
+    return plan_seal(
+        policy or ExecPolicy(), facts, writable=writable, worker_uid=1000, layers_off=layers_off
+    )
 
 
 # --- what is planned ---------------------------------------------------------------------------
-
-
-def test_programs_outside_library_folders_are_opened_one_by_one_and_those_inside_stay_uncovered() -> None:
-    mounts = seal().mounts
-    assert mounts is not None
-    opened = [path for path, _read_only in mounts.opened]
-    assert opened == ["/usr/lib", "/w/.venv", "/usr/bin/python3.11", "/w/tool"]
-    assert mounts.permitted >= {"/usr/lib/git-core/git", "/usr/bin/python3.11", PYTHON.loader}
-    assert mounts.closed == ("/usr/lib/jvm/x",)
 
 
 def test_writable_xor_executable() -> None:
     """What the worker could write and run is taken to read only: F20's rule."""
     mounts = seal(writable=("/w",)).mounts
     assert mounts is not None
-    assert dict(mounts.opened) == {
-        "/w/.venv": True,
-        "/w/tool": True,
-        "/usr/lib": False,
-        "/usr/bin/python3.11": False,
-    }
+    assert dict(mounts.libraries) == {"/w/.venv": True, "/opt/x/lib": False}
+    assert dict(mounts.programs) == {PYTHON.path: False, TOOL.path: True, GIT.path: False, PYTHON.loader: False}
+
+
+def test_the_longest_entry_above_a_file_says_whether_it_needs_a_mount_of_its_own() -> None:
+    steps = plan_steps(
+        opened=["/usr/lib", "/usr/lib/llvm/lib"],
+        closed=["/usr/lib/llvm"],
+        programs=["/usr/lib/git-core/git", "/usr/lib/git-core/git-shell"],
+        permitted=["/usr/bin/python3", "/usr/lib/git-core/git", "/usr/lib/llvm/bin/clang", "/usr/lib/llvm/lib/x"],
+        read_only=["/w/tool"],
+    )
+    assert steps.folders == (("/usr/lib", True), ("/usr/lib/llvm", False), ("/usr/lib/llvm/lib", True))
+    assert steps.programs == ("/usr/bin/python3", "/usr/lib/llvm/bin/clang")
+    assert steps.covered == ("/usr/lib/git-core/git-shell",)
 
 
 def test_landlock_executes_the_programs_and_their_loaders_and_nothing_else() -> None:
@@ -165,7 +165,3 @@ MOUNTINFO = """\
 
 def test_executable_mounts_are_read_from_mountinfo_and_the_last_at_a_place_counts() -> None:
     assert executable_mounts(MOUNTINFO) == {"/usr/lib", "/w\\x"}
-
-
-def test_a_seal_without_folders_searches_nothing() -> None:
-    assert MountSeal(closed=("/usr/lib/x",)).find_covered() == ["/usr/lib/x"]
