@@ -34,14 +34,17 @@ from stockade.sandbox.library_reading import EndsAt, Rules
 from stockade.sandbox.library_tree import Tree, scan_tree
 from stockade.sandbox.view import is_below
 
-# Where distributions and administrators put libraries; links among them are resolved.
+# Where distributions and administrators put libraries; links among them are resolved. /usr/libexec is
+# meant for programs, and holds what they load by path: stdbuf's library, elsewhere the linker's plug-in.
 SYSTEM_FOLDERS = (
     "/usr/lib",
     "/usr/lib32",
     "/usr/lib64",
+    "/usr/libexec",
     "/usr/libx32",
     "/usr/local/lib",
     "/usr/local/lib64",
+    "/usr/local/libexec",
     "/lib",
     "/lib32",
     "/lib64",

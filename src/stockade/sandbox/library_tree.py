@@ -144,6 +144,8 @@ def _folders_of(memory: _Memory) -> dict[str, Folder]:
     folders = {path: Folder(path, list(stamp)) for path, stamp in zip(memory.paths, stamps, strict=True)}
     in_order = list(folders.values())
     for number, names, of_names in memory.watched:
+        if len(of_names) != 3 * len(names):
+            raise ValueError("a stamp is missing")
         in_order[number].watched = names
         in_order[number].watched_stamps = of_names
     for number, leads in memory.leads_of:
