@@ -109,6 +109,8 @@ class Reading:
             if folder is None or not is_unchanged(folder):
                 folder = self._read_folder(path, folder)
             if folder is None:
+                if path == root and os.path.lexists(root):
+                    raise _unread(root, "the path goes through a link, or is no folder")
                 continue
             tree[path] = folder
             if not folder.is_last:
@@ -286,8 +288,10 @@ def _unlisted(path: str, error: OSError) -> Folder | None:
 
 def _stop_if_exhausted(path: str, error: OSError) -> None:
     if error.errno in _EXHAUSTED:
-        raise HostError(
-            "library-unread",
-            f"{path} cannot be searched for programs: {os.strerror(error.errno or 0)}",
-            "raise the limit on open files (ulimit -n)",
+        raise _unread(
+            path, os.strerror(error.errno or 0), "raise the limit on open files (ulimit -n)"
         ) from error
+
+
+def _unread(path: str, why: str, hint: str | None = None) -> HostError:
+    return HostError("library-unread", f"{path} cannot be searched for programs: {why}", hint)

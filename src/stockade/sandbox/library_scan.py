@@ -108,7 +108,7 @@ def scan_libraries(
         on_progress: Called with the number of names seen, after each second of looking.
 
     Raises:
-        HostError: A tree is too large, or no descriptors are left.
+        HostError: A tree is too large, is named through a link, or no descriptors are left.
     """
     roots = [folder for folder in _real(system) if os.path.isdir(folder)]
     scan = _Scan(roots, worker_uid, cache_folder, on_progress)

@@ -85,7 +85,8 @@ def scan_tree(
         valid_with: What else the findings depend on: remembered ones of another text are not used.
 
     Raises:
-        HostError: The tree is too large to be read, or the process has no descriptors left.
+        HostError: The tree is too large to be read, its path goes through a link, or the process has no
+            descriptors left.
     """
     reader = (os.geteuid(), os.getegid(), *os.getgroups())  # what can be read at all depends on it
     made_by = f"{_FORMAT} {stockade.__version__} {reader} {rules.is_root_trusted} {valid_with}"

@@ -36,6 +36,7 @@ from stockade.sandbox.elf import ElfFacts, read_elf
 LINKED_AS_PROGRAM = {
     "static": elf_file(ET_EXEC),
     "dynamic, at a fixed address": elf_file(ET_EXEC, loader=LOADER, dynamic=((DT_DEBUG, 0),)),
+    "dynamic, at a fixed address, with the tables of a library": elf_file(ET_EXEC, dynamic=SHARED),
     "position-independent": elf_file(loader=LOADER, dynamic=PIE),
     "position-independent, of an old linker": elf_file(loader=LOADER, dynamic=PIE_OF_AN_OLD_LINKER),
     "static and position-independent": elf_file(dynamic=((DT_FLAGS_1, DF_1_PIE),)),

@@ -363,6 +363,15 @@ def test_a_folder_exchanged_for_a_link_does_not_lead_out(
     assert scan_tree(str(scan.root), Rules(is_root_trusted=False)).programs == [str(scan.root / "git")]
 
 
+@pytest.mark.parametrize("through", ["itself", "a folder above it"])
+def test_a_tree_that_is_named_through_a_link_is_refused(scan: Scan, tmp_path: Path, through: str) -> None:
+    """Not taken for an empty one, of which no program would be covered."""
+    (tmp_path / "link").symlink_to(scan.root if through == "itself" else scan.root.parent)
+    root = tmp_path / "link" if through == "itself" else tmp_path / "link" / "tree"
+    with pytest.raises(HostError, match="library-unread"):
+        scan_tree(str(root), Rules(is_root_trusted=False))
+
+
 @pytest.mark.usefixtures("later")
 def test_odd_names_are_found_and_found_again(scan: Scan) -> None:
     (scan.root / "two\nlines").write_bytes(PROGRAM)
