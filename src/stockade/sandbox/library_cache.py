@@ -41,8 +41,7 @@ def load_cached(folder: str, name: str) -> bytes:
             status = os.fstat(fd)
             is_file = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
             if is_file and _is_ours(status) and status.st_size <= _LIMIT_BYTES:
-                with open(fd, "rb", closefd=False) as file:
-                    return file.read(_LIMIT_BYTES)
+                return os.read(fd, status.st_size)  # one that grew or shrank meanwhile does not decode
         finally:
             os.close(fd)
     return b""

@@ -109,6 +109,8 @@ class Reading:
             if folder is None or not is_unchanged(folder):
                 folder = self._read_folder(path, folder)
             if folder is None:
+                if path == root and os.path.lexists(root):
+                    raise _unread(root, "the path goes through a link, or is no folder")
                 continue
             tree[path] = folder
             if not folder.is_last:
@@ -173,39 +175,35 @@ class Reading:
         opened: list[tuple[str, int]] = []
         try:
             for name in names:
-                fd = self._open_file(folder_fd, name, folder)
-                if fd >= 0:
-                    opened.append((name, fd))
+                try:
+                    fd = os.open(name, _FILE_FLAGS, dir_fd=folder_fd)
+                except OSError as error:
+                    if error.errno not in _GONE:
+                        _note_unread(folder_fd, name, folder, error)
+                    continue
+                opened.append((name, fd))
+                with contextlib.suppress(OSError):  # not on a FIFO
+                    os.posix_fadvise(fd, 0, _ASKED_FOR_BYTES, os.POSIX_FADV_WILLNEED)
             for name, fd in opened:
                 try:
-                    facts = read_elf_at(fd)
+                    self._read_file(fd, name, folder)
                 except OSError as error:
                     _note_unread(folder_fd, name, folder, error)
-                else:
-                    if facts is not None and facts.kind == "program":
-                        folder.programs.append(name)
         finally:
             for _name, fd in opened:
                 os.close(fd)
 
-    def _open_file(self, folder_fd: int, name: str, folder: Folder) -> int:
-        """Open a regular file, and watch it if a worker may write it; -1: not to be read."""
-        try:
-            fd = os.open(name, _FILE_FLAGS, dir_fd=folder_fd)
-        except OSError as error:
-            if error.errno not in _GONE:
-                _note_unread(folder_fd, name, folder, error)
-            return -1
+    def _read_file(self, fd: int, name: str, folder: Folder) -> None:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            os.close(fd)
-            return -1
+            return
+        stamp = _stamp(status)  # before the content is read, as with a folder
+        facts = read_elf_at(fd)
         is_root_s = status.st_uid == 0 and not status.st_mode & 0o022
         if not (is_root_s and self._rules.is_root_trusted):
-            _watch(folder, name, _stamp(status))
-        with contextlib.suppress(OSError):
-            os.posix_fadvise(fd, 0, _ASKED_FOR_BYTES, os.POSIX_FADV_WILLNEED)
-        return fd
+            _watch(folder, name, stamp)
+        if facts is not None and facts.kind == "program":
+            folder.programs.append(name)
 
 
 def is_unchanged(folder: Folder) -> bool:
@@ -290,8 +288,10 @@ def _unlisted(path: str, error: OSError) -> Folder | None:
 
 def _stop_if_exhausted(path: str, error: OSError) -> None:
     if error.errno in _EXHAUSTED:
-        raise HostError(
-            "library-unread",
-            f"{path} cannot be searched for programs: {os.strerror(error.errno or 0)}",
-            "raise the limit on open files (ulimit -n)",
+        raise _unread(
+            path, os.strerror(error.errno or 0), "raise the limit on open files (ulimit -n)"
         ) from error
+
+
+def _unread(path: str, why: str, hint: str | None = None) -> HostError:
+    return HostError("library-unread", f"{path} cannot be searched for programs: {why}", hint)

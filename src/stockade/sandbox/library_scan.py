@@ -34,14 +34,17 @@ from stockade.sandbox.library_reading import EndsAt, Rules
 from stockade.sandbox.library_tree import Tree, scan_tree
 from stockade.sandbox.view import is_below
 
-# Where distributions and administrators put libraries; links among them are resolved.
+# Where distributions and administrators put libraries; links among them are resolved. /usr/libexec is
+# meant for programs, and holds what they load by path: stdbuf's library, elsewhere the linker's plug-in.
 SYSTEM_FOLDERS = (
     "/usr/lib",
     "/usr/lib32",
     "/usr/lib64",
+    "/usr/libexec",
     "/usr/libx32",
     "/usr/local/lib",
     "/usr/local/lib64",
+    "/usr/local/libexec",
     "/lib",
     "/lib32",
     "/lib64",
@@ -105,7 +108,7 @@ def scan_libraries(
         on_progress: Called with the number of names seen, after each second of looking.
 
     Raises:
-        HostError: A tree is too large, or no descriptors are left.
+        HostError: A tree is too large, is named through a link, or no descriptors are left.
     """
     roots = [folder for folder in _real(system) if os.path.isdir(folder)]
     scan = _Scan(roots, worker_uid, cache_folder, on_progress)

@@ -85,7 +85,8 @@ def scan_tree(
         valid_with: What else the findings depend on: remembered ones of another text are not used.
 
     Raises:
-        HostError: The tree is too large to be read, or the process has no descriptors left.
+        HostError: The tree is too large to be read, its path goes through a link, or the process has no
+            descriptors left.
     """
     reader = (os.geteuid(), os.getegid(), *os.getgroups())  # what can be read at all depends on it
     made_by = f"{_FORMAT} {stockade.__version__} {reader} {rules.is_root_trusted} {valid_with}"
@@ -144,6 +145,8 @@ def _folders_of(memory: _Memory) -> dict[str, Folder]:
     folders = {path: Folder(path, list(stamp)) for path, stamp in zip(memory.paths, stamps, strict=True)}
     in_order = list(folders.values())
     for number, names, of_names in memory.watched:
+        if len(of_names) != 3 * len(names):
+            raise ValueError("a stamp is missing")
         in_order[number].watched = names
         in_order[number].watched_stamps = of_names
     for number, leads in memory.leads_of:
