@@ -26,21 +26,21 @@ class Script(Struct, frozen=True):
 
     Attributes:
         interpreter: The path that the kernel starts.
-        argument: All that follows it, as one argument.
+        argument: All that follows it, as one argument; None if nothing does.
     """
 
     interpreter: str
-    argument: str = ""
+    argument: str | None = None
 
     @property
     def text(self) -> str:
         """As records show it: ``/usr/bin/env python3``."""
-        return f"{self.interpreter} {self.argument}".rstrip()
+        return f"{self.interpreter} {self.argument}" if self.argument else self.interpreter
 
     @property
     def command(self) -> tuple[str, ...]:
         """What to type before the script's name to run it by hand: ``python3``, ``sh -e``."""
-        words = words_of_env(self.argument) if is_env(self.interpreter) else ()
+        words = words_of_env(self.argument or "") if is_env(self.interpreter) else ()
         if words:
             return words
         program = self.interpreter
@@ -66,12 +66,14 @@ def parse_script(head: bytes) -> Script | None:
         if not _ENDS_NAME.search(text[2:].lstrip(_BLANK)):
             return None
         line = text[:-1]
-    name, *rest = _ENDS_NAME.split(line[2:].strip(_BLANK), maxsplit=1)
+    body = line[2:].strip(_BLANK)
+    name = _ENDS_NAME.split(body, maxsplit=1)[0]
     if not name:
         return None
-    ended_by_nul = line[2:].strip(_BLANK)[len(name) : len(name) + 1] == b"\0"
-    argument = b"" if ended_by_nul or not rest else rest[0].lstrip(_BLANK).partition(b"\0")[0]
-    return Script(_decode(name), _decode(argument))
+    rest = body[len(name) :]
+    has_argument = bool(rest) and not rest.startswith(b"\0")
+    argument = rest.lstrip(_BLANK).partition(b"\0")[0]
+    return Script(_decode(name), _decode(argument) if has_argument else None)
 
 
 def _decode(data: bytes) -> str:
@@ -80,8 +82,8 @@ def _decode(data: bytes) -> str:
 
 def parse_script_text(text: str) -> Script:
     """`Script.text` back to a script, for whoever has the record alone."""
-    interpreter, _, argument = text.partition(" ")
-    return Script(interpreter, argument)
+    interpreter, blank, argument = text.partition(" ")
+    return Script(interpreter, argument if blank else None)
 
 
 def is_env(program: str) -> bool:
