@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from stockade.decision import explain
-from stockade.decision.commands import SocketCall
+from stockade.decision.commands import ProgramList, SocketCall
 from stockade.decision.labels import (
     ADDRESS_REASON,
     CLOSED_CONTROL,
@@ -44,8 +44,9 @@ _SAID_BY_NAME = frozenset({Control.DENY_LINK_LOCAL_METADATA, Control.PHASE_POLIC
 class Caller:
     """Makes the decisions of one policy, phase and identity."""
 
-    def __init__(self, policy: Policy, phase: Phase, identity: Identity) -> None:
+    def __init__(self, policy: Policy, phase: Phase, identity: Identity, listed: ProgramList) -> None:
         self._policy = policy
+        self._listed = listed
         self._phase = phase
         self._identity = identity
 
@@ -75,9 +76,8 @@ class Caller:
 
     def let_program_run(self, program: str, reason: str) -> Decision:
         """Let a program run; the reason is the entry that lists it, or what else permits it, in words."""
-        policy = self._policy.exec
-        if policy is not None and reason in policy.allow:
-            rule = policy.origin_of(reason)
+        rule = self._listed.find_origin(reason)
+        if rule is not None:
             return self._allow_program(rule, explain.explain_program(program, reason, rule))
         return self._allow_program("builtin:exec", explain.explain_permitted_file(program, reason))
 
@@ -344,7 +344,7 @@ class Caller:
             control=Control.NAMESPACE_ISOLATION if leaves else Control.EXEC_DENY,
             place=PlaceClass.LOCAL,
             rule="builtin:exec",
-            why=explain.explain_unlisted_program(attempt, self._policy.exec, leaves=leaves),
+            why=explain.explain_unlisted_program(attempt, self._listed, leaves=leaves),
         )
 
     def refuse_unknown_program(self, attempt: Attempt) -> Decision:

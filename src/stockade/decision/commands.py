@@ -16,7 +16,7 @@ from stockade.decision.labels import place_of_address
 from stockade.net.address import judge_address
 from stockade.net.host import Host, parse_host
 from stockade.policy.model import ExecPolicy
-from stockade.policy.programs import names_program
+from stockade.policy.programs import is_pattern, matches_pattern, plain_spelling, spellings
 from stockade.vocabulary import Control, PlaceClass, Reason, Risk, Word
 
 _LEAVES = re.compile(
@@ -44,11 +44,34 @@ class SocketCall(Struct, frozen=True):
     place: PlaceClass = PlaceClass.LOCAL
 
 
-def find_entry(policy: ExecPolicy | None, program: str) -> str | None:
-    """The entry of `exec: allow` that names a program as it was typed, or None. Links are not followed."""
-    if policy is None or not program:
-        return None
-    return next((entry for entry in policy.allow if names_program(entry, program)), None)
+class ProgramList:
+    """What `exec: allow` lists, by the ways to type it, so that a long list costs what a short one does.
+
+    Names alone are compared here. Which file a name is, links followed, a run finds out.
+    """
+
+    def __init__(self, policy: ExecPolicy | None) -> None:
+        entries = () if policy is None else policy.allow
+        self._origins = {} if policy is None else dict(zip(entries, policy.origins, strict=False))
+        self._exact = {
+            spelling: entry
+            for entry in reversed(entries)  # of two entries for one program the first counts
+            if not is_pattern(entry)
+            for spelling in spellings(entry)
+        }
+        self._patterns = [entry for entry in entries if is_pattern(entry)]
+
+    def find(self, program: str) -> str | None:
+        """The entry that names a program as it was typed, or None."""
+        typed = plain_spelling(program)
+        entry = self._exact.get(typed)
+        if entry is not None or not typed:
+            return entry
+        return next((pattern for pattern in self._patterns if matches_pattern(pattern, typed)), None)
+
+    def find_origin(self, entry: str) -> str | None:
+        """The line of an entry; None if it is none."""
+        return self._origins.get(entry)
 
 
 def leaves_sandbox(argv: tuple[str, ...]) -> bool:

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from stockade.decision.calls import HELD, Caller
 from stockade.decision.catalogue import Catalogue
-from stockade.decision.commands import classify_socket, find_entry, leaves_sandbox
+from stockade.decision.commands import ProgramList, classify_socket, leaves_sandbox
 from stockade.decision.labels import (
     ORDINARY_QUESTIONS,
     place_of_address,
@@ -88,7 +88,8 @@ class Engine:
         self.upstream = upstream
         self._programs = programs
         self._book = book or RuleBook(policy, Catalogue(policy.catalogue, places))
-        self._caller = Caller(policy, phase, identity)
+        self._listed = ProgramList(policy.exec)
+        self._caller = Caller(policy, phase, identity, self._listed)
         self._standings: dict[tuple[str, int, str], Standing] = {}
 
     def for_phase(self, phase: Phase, identity: Identity | None = None) -> Engine:
@@ -312,7 +313,7 @@ class Engine:
         if policy is not None and policy.mode == "any":
             return self._caller.let_any_program_run(policy)
         if self._programs is None:
-            reason = find_entry(policy, program)
+            reason = self._listed.find(program)
         elif attempt.file is None:
             return self._caller.refuse_unknown_program(attempt)
         else:
@@ -328,7 +329,7 @@ class Engine:
             return None
         if isinstance(self._programs, Mapping):
             return self._programs[file]
-        return find_entry(self.policy.exec, file) or "its own command, a listed program or an interpreter"
+        return self._listed.find(file) or "its own command, a listed program or an interpreter"
 
 
 def _without_zone(address: IPAddress) -> IPAddress:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 
-from stockade.decision.commands import find_entry
+from stockade.decision.commands import ProgramList
 from stockade.decision.request import Attempt
 from stockade.decision.script import parse_script_text
 from stockade.net.address import AddressFacts, IPAddress
 from stockade.net.host import HostRefusal, escape_text
-from stockade.policy.model import ExecPolicy, Rule
+from stockade.policy.model import Rule
 from stockade.policy.programs import is_in_program_folder, is_pattern, parse_program
 from stockade.vocabulary import REASONS, Identity, Phase, PlaceClass, Protocol, Reason
 
@@ -245,7 +245,7 @@ def explain_unknown_file(attempt: Attempt) -> str:
     return f"Which file {shown} would start cannot be told, and what cannot be told does not run."
 
 
-def explain_unlisted_program(attempt: Attempt, policy: ExecPolicy | None, *, leaves: bool) -> str:
+def explain_unlisted_program(attempt: Attempt, listed: ProgramList, *, leaves: bool) -> str:
     """Say that a program is not listed, and the exact line that lists it, by the file that would run."""
     said = ", and an option of the command leaves the sandbox" if leaves else ""
     entry = _offered_entry(attempt)
@@ -262,7 +262,7 @@ def explain_unlisted_program(attempt: Attempt, policy: ExecPolicy | None, *, lea
     start = (
         f"No `exec:` entry lists {_shown_program(attempt)}, a script for {escape_text(interpreter, 80)}{said}"
     )
-    if find_entry(policy, interpreter) is not None:
+    if listed.find(interpreter) is not None:
         return f"{start}; run it as `{by_hand}`, or add {line}."
     return (
         f"{start}; to allow it, add {line}, which permits its interpreter for every command line,"

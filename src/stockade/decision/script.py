@@ -62,7 +62,7 @@ def parse_script(head: bytes) -> Script | None:
     if not text.startswith(b"#!"):
         return None
     line, newline, _ = text.partition(b"\n")
-    if not newline or b"\0" in line:
+    if not newline:
         if not _ENDS_NAME.search(text[2:].lstrip(_BLANK)):
             return None
         line = text[:-1]

@@ -102,31 +102,29 @@ def is_in_program_folder(path: str) -> bool:
     return path.rpartition("/")[0] in PROGRAM_FOLDERS
 
 
-def names_program(entry: str, program: str) -> bool:
-    """Tell whether an entry names a program as it was typed: a bare name or a path.
+def spellings(entry: str) -> list[str]:
+    """Every way to type the program of an entry that is no pattern.
 
-    A bare name and a path in a program folder are the same program, in both directions. A
-    relative path is taken to start from the workspace.
+    A bare name and a path in a program folder are the same program, in both directions.
     """
-    if "/" in program and not program.startswith("/"):
-        program = f"./{program.removeprefix('./')}"
-    if entry == program:
-        return True
-    name = program.rpartition("/")[2]
     if "/" not in entry:
-        return entry == name and is_in_program_folder(program)
-    if is_pattern(entry):
-        return _matches(entry, program)
-    return program == entry.rpartition("/")[2] and is_in_program_folder(entry)
+        return [entry, *(f"{folder}/{entry}" for folder in PROGRAM_FOLDERS)]
+    return [entry, entry.rpartition("/")[2]] if is_in_program_folder(entry) else [entry]
 
 
-def _matches(entry: str, program: str) -> bool:
-    pattern = _compile(entry)
-    if "/" in program:
-        return pattern.fullmatch(program) is not None
-    return (
-        is_in_program_folder(entry) and pattern.fullmatch(f"{entry.rpartition('/')[0]}/{program}") is not None
-    )
+def plain_spelling(program: str) -> str:
+    """A program as it was typed, a relative path taken to start from the workspace."""
+    is_relative = "/" in program and not program.startswith("/")
+    return f"./{program.removeprefix('./')}" if is_relative else program
+
+
+def matches_pattern(pattern: str, program: str) -> bool:
+    """Tell whether a pattern covers a path, or a bare name in its program folder."""
+    if "/" not in program:
+        if not is_in_program_folder(pattern):
+            return False
+        program = f"{pattern.rpartition('/')[0]}/{program}"
+    return _compile(pattern).fullmatch(program) is not None
 
 
 @lru_cache(maxsize=1024)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from stockade.decision.commands import ProgramList
 from stockade.policy.lint import lint_policy
 from stockade.policy.load import list_presets, load_preset
 from stockade.policy.model import ExecPolicy
-from stockade.policy.programs import names_program
 
 # Made by `dpkg -L`; its head says how.
 _LIST = Path(__file__).with_name("data") / "debian12_programs.txt"
@@ -39,13 +39,14 @@ def programs_of(preset: str) -> ExecPolicy:
 
 
 def lists(policy: ExecPolicy, program: str) -> bool:
-    return any(names_program(entry, program) for entry in policy.allow)
+    return ProgramList(policy).find(program) is not None
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_coding_has_every_program_of_the_packages_that_it_is_for(package: str) -> None:
     policy = programs_of("exec/coding")
-    missing = [path for path in PACKAGES[package] if not lists(policy, path)]
+    listed = ProgramList(policy)
+    missing = [path for path in PACKAGES[package] if listed.find(path) is None]
     assert [path.rpartition("/")[2] for path in missing] == LEFT_OUT.get(package, [])
 
 

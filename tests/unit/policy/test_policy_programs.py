@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from policy_texts import load
 
+from stockade.decision.commands import ProgramList
+from stockade.policy.model import ExecPolicy
 from stockade.policy.problems import PolicyError, Rejected
-from stockade.policy.programs import names_program, parse_program
+from stockade.policy.programs import parse_program
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_the_message_has_the_line_and_a_better_spelling() -> None:
     ],
 )
 def test_an_entry_names_a_program(entry: str, program: str) -> None:
-    assert names_program(entry, program)
+    assert ProgramList(ExecPolicy(allow=("other", entry))).find(program) == entry
 
 
 @pytest.mark.parametrize(
@@ -137,4 +139,10 @@ def test_an_entry_names_a_program(entry: str, program: str) -> None:
     ],
 )
 def test_an_entry_names_nothing_beside_itself(entry: str, program: str) -> None:
-    assert not names_program(entry, program)
+    assert ProgramList(ExecPolicy(allow=("other", entry))).find(program) is None
+
+
+def test_of_two_entries_for_one_program_the_first_is_told() -> None:
+    assert ProgramList(ExecPolicy(allow=("/usr/bin/git", "git"))).find("git") == "/usr/bin/git"
+    assert ProgramList(ExecPolicy(allow=("git", "/usr/bin/git"))).find("/usr/bin/git") == "git"
+    assert ProgramList(None).find("git") is None
