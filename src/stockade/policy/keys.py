@@ -302,7 +302,7 @@ _EXEC = Section(
         ),
         Key(
             name="unix-sockets",
-            kind="truth",
+            kind="boolean",
             doc="`true`: Unix sockets may be made and connected inside, as a browser and Python's "
             "`forkserver` and `Manager` do. `false` (the default): pairs of them only.",
         ),

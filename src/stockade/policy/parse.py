@@ -41,7 +41,7 @@ _NOT_TEXT = re.compile(
 )
 _HOST_KINDS = ("host-pattern", "closing-pattern", "rubric-host", "exact-host")
 # What other YAML readers may take for a number or a truth value is meant as one here, or is prose.
-_NOT_A_NAME = ("version", "port", "count", "size", "duration", "rate", "text", "truth")
+_NOT_A_NAME = ("version", "port", "count", "size", "duration", "rate", "text", "boolean")
 
 
 class Parts(Struct, kw_only=True):

@@ -58,7 +58,7 @@ FRAGMENTS: dict[str, dict[str, Any]] = {
     "network": _text(r"^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$"),
     "exec-mode": {"enum": ["listed", "any"]},
     "exec-code": {"enum": ["closed", "jit"]},
-    "truth": {"type": "boolean"},
+    "boolean": {"type": "boolean"},
     "program": {"type": "string", "minLength": 1, "maxLength": 4096},
     "folder": _FOLDER,
 }

@@ -123,7 +123,7 @@ def _parse_text(text: str) -> str:
     return joined
 
 
-def _parse_truth(text: str) -> bool:
+def _parse_boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise Rejected("unknown-word", f"{shown(text)} is neither true nor false", "write true or false")
     return text == "true"
@@ -168,7 +168,7 @@ VALUE_READERS: dict[str, Callable[[str], Any]] = {
     "network": _parse_network,
     "exec-mode": _word("mode", ("listed", "any")),
     "exec-code": _word("level of code", ("closed", "jit")),
-    "truth": _parse_truth,
+    "boolean": _parse_boolean,
     "program": parse_program,
     "folder": _parse_folder,
 }
