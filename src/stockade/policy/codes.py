@@ -118,7 +118,7 @@ LINT_CODES: dict[str, str] = {
     "exec-interpreter": "the program runs any code that it is given",
     "exec-starts-others": "the program starts other programs, each of which must be permitted itself",
     "exec-many-in-one": "one file is many programs, and all of them are permitted",
-    "exec-loader": "the loader of programs cannot be permitted as a command",
+    "exec-loader": "the loader of programs runs any program file that it is given",
     "exec-script": "the interpreter of a listed script is permitted for every command line",
     "exec-pattern-broad": "the pattern matches a whole folder of programs",
     "exec-from-workspace": "the file lies where an earlier run may have written",
