@@ -12,7 +12,7 @@ import re
 
 from stockade.decision.commands import ProgramList
 from stockade.decision.request import Attempt
-from stockade.decision.script import parse_script_text
+from stockade.decision.script import is_env, parse_script_text
 from stockade.net.address import AddressFacts, IPAddress
 from stockade.net.host import HostRefusal, escape_text
 from stockade.policy.model import Rule
@@ -262,6 +262,8 @@ def explain_unlisted_program(attempt: Attempt, listed: ProgramList, *, leaves: b
     start = (
         f"No `exec:` entry lists {_shown_program(attempt)}, a script for {escape_text(interpreter, 80)}{said}"
     )
+    if is_env(interpreter):  # it names nothing that it starts
+        return f"{start}; to allow it, add {line}."
     if listed.find(interpreter) is not None:
         return f"{start}; run it as `{by_hand}`, or add {line}."
     return (

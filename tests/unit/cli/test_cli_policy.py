@@ -112,7 +112,7 @@ def test_show_says_what_exec_means(policy: Path, capsys: pytest.CaptureFixture[s
     listed = shown("include: [exec/python]\nexec: {allow: [git, /usr/lib/git-core/*]}\n")
     assert "what is listed may run; code closed; Unix sockets permitted; libraries .venv" in listed
     assert "policy.yaml  git /usr/lib/git-core/*\n" in listed
-    assert "preset:exec/python  python3 python pip3 pip\n" in listed
+    assert "preset:exec/python  python3 python pip3 pip uname\n" in listed
 
 
 def test_show_gives_the_line_of_each_program_and_diff_tells_them_apart(

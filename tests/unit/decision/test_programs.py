@@ -153,6 +153,13 @@ def test_a_script_whose_interpreter_is_not_listed_says_what_listing_it_means() -
     assert "list the interpreter and run `sh -e ./s.sh`" in why
 
 
+def test_a_script_of_env_alone_has_no_form_that_runs() -> None:
+    script = started("./s", file="/work/s", interpreter="/usr/bin/env")
+    why = decide("exec: {allow: [env]}", script).why
+    assert "`exec: {allow: [/work/s]}`" in why
+    assert "`env " not in why
+
+
 def test_a_script_that_was_called_by_another_name_is_shown_by_its_path() -> None:
     script = started("python3", file="/work/s.py", interpreter="/usr/bin/python3")
     assert "`python3 /work/s.py`" in decide("exec: {allow: [python3]}", script).why

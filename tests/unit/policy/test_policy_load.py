@@ -224,13 +224,18 @@ def test_an_entry_knows_its_line_and_whether_only_a_preset_names_it(tmp_path: Pa
     main.write_text("version: 1\ninclude: [exec/python, team.yaml]\nexec: {allow: [git]}\n")
     policy = load_policy(main).exec
     assert policy is not None
-    assert policy.allow == ("git", "python3", "python", "pip3", "pip", "own")
+    assert policy.allow == ("git", "python3", "python", "pip3", "pip", "uname", "own")
     assert [policy.origin_of(entry) for entry in ("git", "pip", "own")] == [
         "policy.yaml:3",
         "team.yaml:4",
         "team.yaml:5",
     ]
-    assert [entry for entry in policy.allow if policy.is_of_preset(entry)] == ["python3", "python", "pip3"]
+    assert [entry for entry in policy.allow if policy.is_of_preset(entry)] == [
+        "python3",
+        "python",
+        "pip3",
+        "uname",
+    ]
 
 
 def test_includes_open_levels_and_the_line_that_did_is_kept(tmp_path: Path) -> None:
