@@ -157,6 +157,10 @@ def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
         fields["socket"] = attempt.socket
     if attempt.argv:
         fields["argv"] = list(attempt.argv)
+    if attempt.file is not None:
+        fields["file"] = attempt.file
+    if attempt.is_script_of is not None:
+        fields["interpreter"] = attempt.is_script_of
     if attempt.upgrade is not None:
         fields["upgrade"] = attempt.upgrade
     if decision.permit is not None and decision.permit.through is not None:

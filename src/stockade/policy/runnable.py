@@ -16,7 +16,7 @@ from stockade.vocabulary import Verdict
 def run_refusals(policy: Policy) -> list[PolicyError]:
     """What a run could not hold: empty if it can start, else one error that names every line.
 
-    The error's code is `inspection-not-available`, `exec-not-enforced` or `limit-not-available`.
+    The error's code is `inspection-not-available` or `limit-not-available`.
     """
     problems = (*_refuse_rules(policy), *_refuse_limits(policy))
     return [PolicyError(problems)] if problems else []
@@ -41,17 +41,6 @@ def _missing_ability(rule: Rule) -> tuple[str, str] | None:
     if rule.needs_inspection:
         return "looks inside TLS", "leave the conditions out: then the rule tunnels and records"
     return None
-
-
-def _refuse_exec(policy: Policy) -> Iterator[Finding]:
-    if policy.exec is not None and policy.exec.mode != "any":
-        yield Finding(
-            code="exec-not-enforced",
-            severity="error",
-            origin=policy.exec.origin,
-            message="`exec:` lists programs, and this version cannot keep others from running",
-            better="leave `exec` out or write exec: {mode: any}; the network is contained either way",
-        )
 
 
 def _refuse_limits(policy: Policy) -> Iterator[Finding]:

@@ -31,8 +31,8 @@ Reply = Callable[[dict[str, object]], None]
 REQUEST_LIMIT_BYTES = 1 << 20
 ACCEPT_AGAIN_S = 0.2
 _CREDENTIALS = struct.Struct("3i")
-# What the worker's view and the room's limits were made of; another policy cannot change them any more.
-_FIXED_KEYS = ("exec", "files", "limits")
+# What the worker's view, the seal and the room's limits were made of: no other policy can change it any more.
+_FIXED_KEYS = ("files", "limits", "exec")
 
 
 def socket_name(run_id: str) -> str:
@@ -141,7 +141,7 @@ class ControlSocket:
         if changed:
             raise UserError(
                 "fixed-in-a-run",
-                f"the sandbox was built with other {' and '.join(f'`{key}:`' for key in changed)}",
+                f"the room was built with other {' and '.join(f'`{key}:`' for key in changed)}",
                 "keep them as they are in a replacement, or start another run",
             )
         self._session.replace_policy(policy, f"uid {os.getuid()}", lambda: done({"policy": policy.digest}))

@@ -146,7 +146,7 @@ class Session:
             self._own_addresses,
             places=probe_registries(os.environ),
             upstream=self.upstream,
-            programs=frozenset(program.path for program in seal.programs) if seal.lists_programs else None,
+            programs=seal.reasons_to_run() if seal.lists_programs else None,
         )
 
     def _look_at_addresses(self) -> frozenset[IPAddress]:

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from stockade.decision.script import HEAD_BYTES, parse_script
 from stockade.sandbox import kernel
 from stockade.sandbox.eye import Sighting
-from stockade.sandbox.programs import SHEBANG_BYTES, parse_shebang
 
 PATH_LIMIT = 4096
 ARGUMENT_LIMIT = 1024
@@ -37,7 +37,7 @@ class CommandTry(Struct, frozen=True, kw_only=True):
         argv: The arguments, cut to `ARGUMENTS_LIMIT` and `ARGUMENT_LIMIT`.
         identity: Device and inode of the file; None if there is none.
         file: Its path as the kernel names it, ``/memfd:x (deleted)`` for one in memory.
-        interpreter: The ``#!`` line's program, empty if it is none.
+        interpreter: What its ``#!`` line starts (`Script.text`), empty if it has none.
         is_program: A regular file with a bit that permits execution.
         unreadable: Why it could not be looked at; empty if it could.
     """
@@ -77,13 +77,13 @@ def read_command(sighting: Sighting, *, is_at: bool) -> CommandTry:
 def _look_at(fd: int, path: str, argv: tuple[str, ...]) -> CommandTry:
     status = os.fstat(fd)
     is_program = stat.S_ISREG(status.st_mode) and bool(status.st_mode & 0o111)
-    words = parse_shebang(_head_of(fd)) if is_program else []
+    script = parse_script(_head_of(fd)) if is_program else None
     return CommandTry(
         path=path,
         argv=argv,
         identity=(status.st_dev, status.st_ino),
         file=os.readlink(f"/proc/self/fd/{fd}"),
-        interpreter=words[0] if words else "",
+        interpreter="" if script is None else script.text,
         is_program=is_program,
     )
 
@@ -95,7 +95,7 @@ def _head_of(fd: int) -> bytes:
     except OSError:
         return b""
     try:
-        return os.read(readable, SHEBANG_BYTES)
+        return os.read(readable, HEAD_BYTES)
     finally:
         os.close(readable)
 

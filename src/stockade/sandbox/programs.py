@@ -19,15 +19,15 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from stockade.decision.script import HEAD_BYTES, is_env, parse_script, words_of_env
 from stockade.errors import UserError
 from stockade.policy.model import ExecPolicy
+from stockade.policy.programs import PROGRAM_FOLDERS, is_pattern
 from stockade.sandbox.elf import read_elf
-from stockade.sandbox.environment import DEFAULT_PATH
 from stockade.sandbox.paths import probe_path
 from stockade.sandbox.view import is_below
 
 INTERPRETERS_DEEP = 5  # as the kernel (fs/exec.c); beyond it execve gives ELOOP
-SHEBANG_BYTES = 256  # linux/binfmts.h: BINPRM_BUF_SIZE
 MATCHES_LIMIT = 2000
 
 
@@ -81,7 +81,7 @@ def probe_programs(
         _add(found, launched, "launched", search_path, is_launched=True)
     for entry in policy.allow:
         paths = _matches(entry, workspace, writable)
-        if not paths:
+        if not paths and not policy.is_of_preset(entry):
             missing.append(entry)
         for path in paths:
             _add(found, path, f"exec: {entry}", search_path)
@@ -91,11 +91,11 @@ def probe_programs(
 def _matches(entry: str, workspace: str, writable: Sequence[str]) -> list[str]:
     """The files that one entry names here."""
     if "/" not in entry:
-        places = [f"{folder}/{entry}" for folder in DEFAULT_PATH]
-    elif "*" in entry or "?" in entry or "[" in entry:
+        places = [f"{folder}/{entry}" for folder in PROGRAM_FOLDERS]
+    elif is_pattern(entry):
         import glob
 
-        places = sorted(glob.glob(os.path.join(workspace, entry)))
+        places = sorted(glob.glob(entry))
         if len(places) > MATCHES_LIMIT:
             raise UserError(
                 "exec-too-wide",
@@ -113,7 +113,7 @@ def _matches(entry: str, workspace: str, writable: Sequence[str]) -> list[str]:
 def _is_program(path: str) -> bool:
     try:
         status = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in it
         return False
     return stat.S_ISREG(status.st_mode) and bool(status.st_mode & 0o111)
 
@@ -166,36 +166,19 @@ def _with_interpreters(
 def read_head(path: str) -> bytes:
     try:
         with open(path, "rb", buffering=0) as file:
-            return file.read(SHEBANG_BYTES)
+            return file.read(HEAD_BYTES)
     except OSError:
         return b""
 
 
 def interpreters_in(head: bytes, search_path: Sequence[str]) -> list[str]:
     """What a ``#!`` line starts: the program that it names, and if that is `env`, the one that env starts."""
-    words = parse_shebang(head)
-    if not words:
+    script = parse_script(head)
+    if script is None:
         return []
-    if os.path.basename(words[0]) != "env":
-        return words[:1]
-    name = program_of_env(words[1:])
-    paths = [name] if "/" in name else [f"{folder}/{name}" for folder in search_path]
-    return [words[0], *(path for path in paths if name and _is_program(path))][:2]
-
-
-def parse_shebang(head: bytes) -> list[str]:
-    """The words of a ``#!`` line: the interpreter, and what follows it as one word (execve(2))."""
-    if not head.startswith(b"#!"):
-        return []
-    line = os.fsdecode(head[2:SHEBANG_BYTES].split(b"\n", 1)[0]).strip(" \t")
-    return line.replace("\t", " ").split(" ", 1) if line else []
-
-
-def program_of_env(arguments: Sequence[str]) -> str:
-    """The program in the arguments of ``env`` (env(1)): options and assignments come before it."""
-    words = " ".join(arguments).split()
-    while words and (words[0].startswith("-") or "=" in words[0]):
-        option = words.pop(0)
-        if option in ("-u", "-C", "--unset", "--chdir") and words:
-            words.pop(0)
-    return words[0] if words else ""
+    behind_env = words_of_env(script.argument or "")[:1] if is_env(script.interpreter) else ()
+    found = [script.interpreter]
+    for name in behind_env:
+        paths = [name] if "/" in name else [f"{folder}/{name}" for folder in search_path]
+        found += [path for path in paths if _is_program(path)][:1]
+    return found

@@ -77,6 +77,10 @@ class SealPlan(Struct, frozen=True, kw_only=True):
     def has_eye(self) -> bool:
         return self.filter.watch
 
+    def reasons_to_run(self) -> dict[str, str]:
+        """Which entry of `exec: allow` lists a file, or in a few words what else permits it."""
+        return {program.path: program.why.removeprefix("exec: ") for program in self.programs}
+
     def describe(self) -> list[str]:
         """Lines for ``--dry-run``."""
         if not self.lists_programs:

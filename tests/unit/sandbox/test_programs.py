@@ -13,9 +13,7 @@ from stockade.policy.model import ExecPolicy
 from stockade.sandbox.programs import (
     ProgramSet,
     interpreters_in,
-    parse_shebang,
     probe_programs,
-    program_of_env,
 )
 
 Probe = Callable[..., ProgramSet]
@@ -115,39 +113,6 @@ def test_a_family_is_matched_once_and_one_that_matches_too_much_is_refused(
     assert len(paths(probe(f"{tmp_path}/tool*"))) == 4  # three, and their interpreter
     with pytest.raises(UserError, match="more than"):
         probe("/usr/share/doc/*/*")
-
-
-@pytest.mark.parametrize(
-    ("head", "words"),
-    [
-        (b"#!/bin/sh\n", ["/bin/sh"]),
-        (b"#! /bin/sh -e -x\nrest", ["/bin/sh", "-e -x"]),  # one argument (execve(2))
-        (b"#!\t/bin/sh\t-e\n", ["/bin/sh", "-e"]),
-        (b"#!\n", []),
-        (b"#!   \n", []),
-        (b"\x7fELF", []),
-        (b"", []),
-    ],
-)
-def test_a_shebang_is_read_as_the_kernel_reads_it(head: bytes, words: list[str]) -> None:
-    assert parse_shebang(head) == words
-
-
-@pytest.mark.parametrize(
-    ("arguments", "program"),
-    [
-        (["python3"], "python3"),
-        (["-S python3 -u"], "python3"),
-        (["-i", "A=b", "python3"], "python3"),
-        (["-u", "NAME", "node"], "node"),
-        (["-C /tmp prog"], "prog"),
-        ([], ""),
-        (["-i"], ""),
-    ],
-)
-def test_env_s_own_options_come_before_the_program(arguments: list[str], program: str) -> None:
-    """env(1): [OPTION]... [-] [NAME=VALUE]... [COMMAND [ARG]...]"""
-    assert program_of_env(arguments) == program
 
 
 def test_env_without_a_program_permits_env_alone() -> None:
