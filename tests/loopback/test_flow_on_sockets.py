@@ -25,6 +25,7 @@ from doubles.fake_driver import Room as Judge
 from doubles.messages import get
 from stockade.decision.request import Attempt, Decision
 from stockade.gateway.driver import Connection
+from stockade.gateway.naming import EndsOf
 from stockade.gateway.side import Side
 from stockade.net.endpoint import Endpoint
 from stockade.net.host import Host
@@ -139,7 +140,9 @@ class Bench:
 
     # --- the room, as the driver sees it -------------------------------------------------
 
-    def record(self, _attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> int:
+    def record(
+        self, _attempt: Attempt, decision: Decision, recorded: Callable[[int], None], _ends: EndsOf
+    ) -> int:
         self.decisions.append(decision)
         number = len(self.decisions)
         self.reactor.call_soon(lambda: recorded(number))

@@ -26,6 +26,7 @@ from stockade.net.address import IPAddress
 from stockade.policy.model import Policy
 from stockade.protocol.line import FlowLimits
 from stockade.reactor import Reactor
+from stockade.run.command_names import CommandNames
 from stockade.run.completeness import Completeness, weigh
 from stockade.run.control import ControlSocket
 from stockade.run.descriptors import plan_connections, probe_descriptors, raise_limit
@@ -84,6 +85,7 @@ class Session:
         self._faults = 0
         self.ledger = Ledger.open(shelf, run_id, wake=reactor.call_threadsafe, on_failure=self._ledger_failed)
         self.journal = Journal(self.ledger, policy.digest)
+        self.commands = CommandNames(sandbox.find_owner, names_all=options.names_commands)
         self.room = None if sockets is None else self._open_room(sockets)
         self.control = ControlSocket(self)
 
@@ -122,6 +124,7 @@ class Session:
             secrets=read_secrets(self.policy, os.environ),
             limits=room_limits,
             on_fault=self._fault,
+            commands=self.commands,
         )
         room.open()
         return room
