@@ -269,7 +269,9 @@ def test_a_client_that_does_not_read_its_refusals_is_given_up(bench: Bench) -> N
 def test_a_permitted_attempt_that_ends_before_its_record_is_durable_has_an_outcome(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never_durable(_attempt: Attempt, decision: Decision, _recorded: Callable[[int], None]) -> int:
+    def never_durable(
+        _attempt: Attempt, decision: Decision, _recorded: Callable[[int], None], _ends: EndsOf
+    ) -> int:
         bench.decisions.append(decision)
         return len(bench.decisions)
 
