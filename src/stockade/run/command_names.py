@@ -13,12 +13,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
+from stockade.ledger.record import CleanFields, Redactor, clean_fields
 from stockade.net.ends import Ends
 from stockade.sandbox.owner import Owner
 
 # Of one processor; the rest is for the connections. 0.3 s pays for about 500 look-ups at once.
 ALLOWANCE_SHARE = 0.1
 ALLOWANCE_MOST_S = 0.3
+
+# A flood mostly comes from few processes; what is written about them is cleaned and redacted once.
+FIELDS_KEPT = 64
 
 ExecOf = Callable[[int, int], int | None]
 
@@ -53,6 +57,7 @@ class CommandNames:
 
     Args:
         find: Says who holds a connection (`Sandbox.find_owner`).
+        redactor: That of the run's ledger.
         exec_of: Gives the number of the ``exec`` attempt by which the process with this pid
             (as Stockade sees it) and start time (clock ticks since boot) last called exec.
         clock, processor_clock: Seconds, from any beginning.
@@ -64,6 +69,7 @@ class CommandNames:
     def __init__(
         self,
         find: Callable[[Ends], Owner | None],
+        redactor: Redactor,
         *,
         names_all: bool,
         exec_of: ExecOf = no_exec_known,
@@ -73,6 +79,8 @@ class CommandNames:
         self.names_all = names_all
         self.named = self.unknown = self.not_looked_up = 0
         self._find = find
+        self._redactor = redactor
+        self._kept: dict[object, CleanFields] = {}
         self._exec_of = exec_of
         self._clock = clock
         self._processor_clock = processor_clock
@@ -88,26 +96,35 @@ class CommandNames:
             return None
         began = self._processor_clock()
         owner = self._find(ends)
+        fields = None if owner is None else self._fields(owner)
         self._allowance.spend(self._processor_clock() - began)
-        if owner is None:
+        if fields is None:
             self.unknown += 1
-            return None
-        self.named += 1
-        return self._fields(owner)
+        else:
+            self.named += 1
+        return fields
 
     def counts(self) -> dict[str, int]:
         return {"named": self.named, "unknown": self.unknown, "not_looked_up": self.not_looked_up}
 
-    def _fields(self, owner: Owner) -> dict[str, object]:
-        fields: dict[str, object] = {
-            "pid": owner.process.inner_pid,
-            "program": owner.program,
-            "argv": list(owner.argv),
-            "exec": self._find_exec(owner),
-        }
-        if owner.also:
-            fields["also"] = list(owner.also)
-        return fields
+    def _fields(self, owner: Owner) -> CleanFields:
+        exec_seq = self._find_exec(owner)
+        process = owner.process
+        key = (process.inner_pid, process.start_time, owner.program, owner.argv, exec_seq, owner.also)
+        found = self._kept.get(key)
+        if found is None:
+            fields: dict[str, object] = {
+                "pid": process.inner_pid,
+                "program": owner.program,
+                "argv": list(owner.argv),
+                "exec": exec_seq,
+            }
+            if owner.also:
+                fields["also"] = list(owner.also)
+            if len(self._kept) >= FIELDS_KEPT:
+                self._kept.clear()
+            found = self._kept[key] = clean_fields(fields, self._redactor)
+        return found
 
     def _find_exec(self, owner: Owner) -> int | None:
         """The exec of the process, or of the ancestor from whom it was forked without one since."""

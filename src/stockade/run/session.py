@@ -85,7 +85,9 @@ class Session:
         self._faults = 0
         self.ledger = Ledger.open(shelf, run_id, wake=reactor.call_threadsafe, on_failure=self._ledger_failed)
         self.journal = Journal(self.ledger, policy.digest)
-        self.commands = CommandNames(sandbox.find_owner, names_all=options.names_commands)
+        self.commands = CommandNames(
+            sandbox.find_owner, self.ledger.redactor, names_all=options.names_commands
+        )
         self.room = None if sockets is None else self._open_room(sockets)
         self.control = ControlSocket(self)
 

@@ -21,8 +21,8 @@ from types import TracebackType
 from msgspec import Struct
 
 # A command line may have megabytes (execve(2)); what is left out of the view is in the record of its exec.
-ARGV_BYTES = 4096
-ARGV_WORDS = 64
+ARGV_BYTES = 2048
+ARGV_WORDS = 32
 LEFT_OUT = b"\xe2\x80\xa6"
 _STAT_BYTES = 4096
 _INFO_BYTES = 512

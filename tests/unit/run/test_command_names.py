@@ -6,11 +6,13 @@ from ipaddress import ip_address
 
 import pytest
 
+from stockade.ledger.record import Redactor
 from stockade.net.ends import Ends
 from stockade.run.command_names import Allowance, CommandNames
 from stockade.sandbox.owner import Owner, Process
 
 ENDS = Ends(True, (ip_address("10.0.0.1"), 40000), (ip_address("203.0.113.9"), 443))
+REDACTOR = Redactor(b"key")
 CURL, SHELL, FORK = (b"1", b"2"), (b"3", b"4"), (b"1", b"2")
 
 
@@ -25,16 +27,16 @@ def owner(*images: tuple[bytes, ...], also: tuple[int, ...] = ()) -> Owner:
 
 
 def exec_of(found: Owner, execs: dict[tuple[int, int], int]) -> object:
-    names = CommandNames(lambda _ends: found, names_all=False, exec_of=lambda *key: execs.get(key))
+    names = CommandNames(lambda _ends: found, REDACTOR, names_all=False, exec_of=lambda *key: execs.get(key))
     fields = names.name(ENDS)
     assert fields is not None
     return fields["exec"]
 
 
 def test_a_command_is_told_in_plain_words() -> None:
-    names = CommandNames(lambda _ends: owner(CURL, also=(12,)), names_all=False)
+    names = CommandNames(lambda _ends: owner(CURL, also=(12,)), REDACTOR, names_all=False)
     assert names.name(ENDS) == {
-        "pid": 9, "program": "/usr/bin/curl", "argv": [b"curl", b"x"], "exec": None, "also": [12],
+        "pid": 9, "program": "/usr/bin/curl", "argv": ["curl", "x"], "exec": None, "also": [12],
     }  # fmt: skip
     assert names.counts() == {"named": 1, "unknown": 0, "not_looked_up": 0}
 
@@ -63,6 +65,19 @@ def test_a_process_whose_number_outside_is_not_known_is_passed_over() -> None:
     assert exec_of(found, {(1008, 5008): 12}) == 12
 
 
+def test_what_is_written_is_redacted_and_the_same_until_something_changes() -> None:
+    current = [Owner(process(9, CURL), "/usr/bin/curl", (b"curl", b"--password", b"hunter2"), ())]
+    names = CommandNames(lambda _ends: current[0], REDACTOR, names_all=False)
+    first = names.name(ENDS)
+    assert first is not None
+    assert first["argv"] == ["curl", "--password", REDACTOR.mark("hunter2")]
+    assert names.name(ENDS) is first
+    current[0] = Owner(process(9, SHELL), "/bin/sh", (b"sh",), ())  # it called exec
+    changed = names.name(ENDS)
+    assert changed is not None
+    assert (changed["program"], changed["argv"]) == ("/bin/sh", ["sh"])
+
+
 class Clocks:
     """Wall and processor time that stand still unless told."""
 
@@ -78,7 +93,7 @@ class Clocks:
 
     def names(self) -> CommandNames:
         return CommandNames(
-            self.find, names_all=False, clock=lambda: self.now, processor_clock=lambda: self.used
+            self.find, REDACTOR, names_all=False, clock=lambda: self.now, processor_clock=lambda: self.used
         )
 
 
@@ -110,6 +125,6 @@ def test_an_allowance_does_not_grow_beyond_its_most() -> None:
 
 @pytest.mark.parametrize("ends", [None, ENDS])
 def test_what_is_not_found_is_unknown(ends: Ends | None) -> None:
-    names = CommandNames(lambda _ends: None, names_all=False)
+    names = CommandNames(lambda _ends: None, REDACTOR, names_all=False)
     assert names.name(ends) is None
     assert names.counts() == {"named": 0, "unknown": 1, "not_looked_up": 0}
