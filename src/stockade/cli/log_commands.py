@@ -105,9 +105,17 @@ def group_by_command(records: Iterable[Record], wanted: Callable[[Record], bool]
     return sorted(shown, key=lambda command: (command.unknown is not None, command.place))
 
 
+def _process_of(record: Record) -> Mapping[str, object] | None:
+    """Who tried it: looked up for what came over the network, known at once for a refused system call."""
+    if isinstance(record.get("command"), dict):
+        process: Mapping[str, object] = record["command"]
+        return process
+    return record if record.get("program") is not None else None
+
+
 def _command_of(record: Record, commands: dict[object, Command]) -> Command:
-    process = record.get("command")
-    if not isinstance(process, dict):
+    process = _process_of(record)
+    if process is None:
         unknown = Unknown.NOT_FOUND if "command" in record else Unknown.NOT_ASKED
         return commands.setdefault(unknown, Command(record["seq"], unknown=unknown))
     started = commands.get(process.get("exec"))

@@ -85,7 +85,7 @@ class Session:
         self._faults = 0
         self.ledger = Ledger.open(shelf, run_id, wake=reactor.call_threadsafe, on_failure=self._ledger_failed)
         self.journal = Journal(self.ledger, policy.digest)
-        self.commands = CommandNames(
+        self.command_names = CommandNames(
             sandbox.find_owner, self.ledger.redactor, names_all=options.names_commands
         )
         self.room = None if sockets is None else self._open_room(sockets)
@@ -126,7 +126,7 @@ class Session:
             secrets=read_secrets(self.policy, os.environ),
             limits=room_limits,
             on_fault=self._fault,
-            commands=self.commands,
+            commands=self.command_names,
         )
         room.open()
         return room

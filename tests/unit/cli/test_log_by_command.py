@@ -121,6 +121,21 @@ def test_without_an_eye_commands_are_processes_with_their_programs(tmp_path: Pat
     assert "x" * 200 in log("--ledger", str(tmp_path), "--by-command", "--why").stdout
 
 
+def test_a_refused_system_call_stands_below_the_command_that_made_it(tmp_path: Path) -> None:
+    call = {"entry": "socket", "socket": "vsock:2:1", "name": None, "address": None, "port": None}
+    write(
+        tmp_path,
+        EXEC | {"pid": 7, "program": "/usr/bin/curl", "argv": ["curl"]},
+        ATTEMPT | call | {"pid": 7, "program": "/usr/bin/curl", "exec": 1},
+        ATTEMPT | call | {"pid": 8, "program": "/bin/sh", "exec": None},
+    )
+    found = objects(tmp_path)
+    assert [(o["exec"], o["pid"], o["program"], o["denied"]) for o in found] == [
+        (1, 7, "/usr/bin/curl", 1),
+        (None, 8, "/bin/sh", 1),
+    ]
+
+
 def test_filters_choose_attempts_and_leave_out_commands_without_any(shelf: Path) -> None:
     assert [o["exec"] for o in objects(shelf, "--verdict", "deny")] == [1, 2, None, None]
     assert [o["pid"] for o in objects(shelf, "--host", "late.test")] == [9]
