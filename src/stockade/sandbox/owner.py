@@ -21,6 +21,7 @@ Nothing here is on the way to a permitted connection unless the operator asked f
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import select
@@ -149,7 +150,7 @@ class OwnerFinder:
     # --- looking -----------------------------------------------------------------------------
 
     def _find_holder(self, inode: int, effort: Effort, opened: ExitStack) -> _Holder | None:
-        for path in self._places():
+        for path in self._places(effort):
             if not effort.spend(PLACE_COSTS):
                 return None
             with suppress(OSError), ExitStack() as for_now:  # this one has ended, or cannot be looked into
@@ -160,7 +161,7 @@ class OwnerFinder:
                     return _Holder(folder, number)
         return None
 
-    def _places(self) -> Iterator[str]:
+    def _places(self, effort: Effort) -> Iterator[str]:
         """Who held a socket lately, then the youngest first; then threads, which can have own tables."""
         yield from list(self._recent)
         pids = sorted((int(name) for name in os.listdir(self._root) if name.isdigit()), reverse=True)
@@ -169,7 +170,8 @@ class OwnerFinder:
             if str(pid) not in self._recent:
                 yield str(pid)
         for pid in pids:
-            yield from (f"{pid}/task/{thread}" for thread in self._threads(pid) if thread != str(pid))
+            if effort.spend(PLACE_COSTS):
+                yield from (f"{pid}/task/{thread}" for thread in self._threads(pid) if thread != str(pid))
 
     def _threads(self, pid: int) -> list[str]:
         with suppress(OSError), ProcessFolder(self._root, str(pid), self._sockets) as folder:
@@ -210,8 +212,9 @@ class OwnerFinder:
     def _outer_pid(self, inner_pid: int) -> int | None:
         try:
             return fcntl.ioctl(self._namespace, _NS_GET_TGID_FROM_PIDNS, inner_pid)
-        except OSError:
-            return search_descendants(self._stage_pid, inner_pid)
+        except OSError as error:
+            is_older_kernel = error.errno == errno.ENOTTY
+            return search_descendants(self._stage_pid, inner_pid) if is_older_kernel else None
 
 
 class _Holder(Struct, frozen=True):
