@@ -27,6 +27,7 @@ def opening_fields(session: Session) -> dict[str, object]:
         "resolve": {name: [str(a) for a in addresses] for name, addresses in options.resolve.items()},
         "upstream_proxy": None if session.upstream is None else session.upstream.text,
         "commands": session.sandbox.facts.commands,
+        "commands_named": "all" if options.names_commands else "refused",
         "enforced": session.sandbox.facts.to_fields(),
         "layers_off": sorted(options.layers_off),
         "limits": {

@@ -40,6 +40,7 @@ def closing_fields(
         "complete": completeness is not None and completeness.is_exact,
         "inexact_by": None if completeness is None else completeness.missing,
         "completeness": None if completeness is None else completeness.detail,
+        "command_names": session.command_names.counts(),
     }
 
 

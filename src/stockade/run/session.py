@@ -26,6 +26,7 @@ from stockade.net.address import IPAddress
 from stockade.policy.model import Policy
 from stockade.protocol.line import FlowLimits
 from stockade.reactor import READ, Reactor
+from stockade.run.command_names import CommandNames, no_exec_known
 from stockade.run.commands import Commands
 from stockade.run.completeness import Completeness, weigh
 from stockade.run.control import ControlSocket
@@ -86,8 +87,14 @@ class Session:
         self.ledger = Ledger.open(shelf, run_id, wake=reactor.call_threadsafe, on_failure=self._ledger_failed)
         self.journal = Journal(self.ledger, policy.digest)
         self._engine_in_force = self._engine()
-        self.room = None if sockets is None else self._open_room(sockets)
         self.commands = self._open_eye()
+        self.command_names = CommandNames(
+            sandbox.find_owner,
+            self.ledger.redactor,
+            names_all=options.names_commands,
+            exec_of=no_exec_known if self.commands is None else self.commands.exec_of,
+        )
+        self.room = None if sockets is None else self._open_room(sockets)
         self.control = ControlSocket(self)
 
     def run(self, report: ReportFile | None) -> int:
@@ -125,6 +132,7 @@ class Session:
             secrets=read_secrets(self.policy, os.environ),
             limits=room_limits,
             on_fault=self._fault,
+            commands=self.command_names,
         )
         room.open()
         return room

@@ -25,6 +25,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -60,6 +61,10 @@ from stockade.sandbox.signals import SignalRelay
 from stockade.sandbox.stdio import Stdio
 from stockade.sandbox.view import MountKind, is_below
 
+if TYPE_CHECKING:
+    from stockade.net.ends import Ends
+    from stockade.sandbox.owner import Owner, OwnerFinder
+
 __all__ = ["EnforcementFacts", "RoomCounters", "RoomSockets", "Sandbox", "WorkerExit"]
 
 START_TIMEOUT_S = 10.0
@@ -85,6 +90,7 @@ class Sandbox:
         self._sealer: MountSealer | None = None
         self.eye: Eye | None = None
         self._room: BuiltRoom | None = None
+        self._owners: OwnerFinder | None = None
         self._bwrap_pid = -1
         self._stage_fd = -1
         self._complaints = -1
@@ -412,6 +418,19 @@ class Sandbox:
         self._reap_bwrap(START_TIMEOUT_S)
         on_exit(self._outcome or WorkerExit())
 
+    def find_owner(self, ends: Ends) -> Owner | None:
+        """The process inside that holds this end of a connection; None if that is not certain."""
+        if self._room is None or self._stage_fd < 0:
+            return None
+        if self._owners is None:
+            from stockade.sandbox.owner import OwnerFinder  # most runs refuse nothing
+
+            try:
+                self._owners = OwnerFinder(self._room.diagnosis, self._stage_pid, self._stage_fd)
+            except OSError:  # the sandbox has ended
+                return None
+        return self._owners.find(ends)
+
     # --- signals ---------------------------------------------------------------------------
 
     def send_signal(self, signum: int) -> None:
@@ -502,8 +521,12 @@ class Sandbox:
             self._reactor.unwatch(self.eye.fileno())
             self.eye.close()
             self.eye = None
+        if self._owners is not None:
+            self._owners.close()
+            self._owners = None
         if self._room is not None:
             self._room.counters.close()
+            self._room.diagnosis.close()
             self._room.sockets.close()
             self._room = None
         for name in ("_complaints", "_stage_fd"):
