@@ -23,6 +23,7 @@ from stockade.sandbox.command_reader import CommandTry, read_command
 from stockade.sandbox.eye import Eye, Sighting
 from stockade.sandbox.filter import describe_call, find_refusal, is_command, load_filter_table
 from stockade.sandbox.plan import SandboxPlan
+from stockade.sandbox.processes import parse_stat
 from stockade.vocabulary import Entry, Protocol, Reason, Verdict
 
 EQUAL_CALLS_RECORDED = 5
@@ -37,14 +38,16 @@ class Caller(Struct, frozen=True, kw_only=True):
         pid: Process (not thread) on the host, 0 if it is gone.
         inner_pid: The same as the worker knows it.
         parent_pid: Its parent on the host.
-        started: Its start time in clock ticks, by which one pid is told from a later one.
-        program: The file that it runs.
+        start_time: In clock ticks since boot; with the pid it names one process.
+        image: What it runs now, by which it is seen whether an exec has really happened.
+        program: The file that it runs now.
     """
 
     pid: int = 0
     inner_pid: int = 0
     parent_pid: int = 0
-    started: int = 0
+    start_time: int = 0
+    image: tuple[bytes, ...] = ()
     program: str = ""
 
 
@@ -54,32 +57,27 @@ def probe_caller(thread: int) -> Caller:
         with open(f"/proc/{thread}/status", "rb") as file:
             fields = dict(line.split(b":", 1) for line in file if b":" in line)
         pid = int(fields[b"Tgid"])
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = parse_stat(file.read())
         return Caller(
             pid=pid,
             inner_pid=int(fields[b"NStgid"].split()[-1]),
-            parent_pid=int(fields[b"PPid"]),
-            started=probe_start_time(pid),
-            program=_program_of(pid),
+            parent_pid=stat.parent,
+            start_time=stat.start_time,
+            image=stat.image,
+            program=os.readlink(f"/proc/{pid}/exe"),
         )
     except (OSError, KeyError, ValueError, IndexError):
         return Caller()
 
 
-def probe_start_time(pid: int) -> int:
-    """Field 22 of ``/proc/PID/stat`` (proc(5)); the name before it may hold anything.
+class _Exec(Struct):
+    """The last exec that a process was let do, and the one before, in case the kernel refused it."""
 
-    Raises:
-        OSError: It is gone.
-    """
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return int(file.read().rpartition(b")")[2].split()[19])
-
-
-def _program_of(pid: int) -> str:
-    try:
-        return os.readlink(f"/proc/{pid}/exe")
-    except OSError:
-        return ""
+    start_time: int
+    seq: int
+    image_before: tuple[bytes, ...]
+    seq_before: int | None
 
 
 class Commands:
@@ -98,7 +96,7 @@ class Commands:
         self._table = load_filter_table()
         self._permitted = {program.identity: program.path for program in plan.seal.programs}
         self._lists = plan.seal.lists_programs
-        self._execs: dict[int, tuple[int, int]] = {}
+        self._execs: dict[int, _Exec] = {}
         self._calls: dict[tuple[str, str], list[int]] = {}
         self._last_of_kind: dict[tuple[str, str], tuple[Attempt, Decision]] = {}
         self.refused_calls = 0
@@ -116,10 +114,14 @@ class Commands:
         else:
             self._judge_call(sighting)
 
-    def exec_of(self, pid: int, started: int) -> int | None:
-        """The record of the command that a process runs by its own execve; None if it made none."""
+    def exec_of(self, pid: int, start_time: int) -> int | None:
+        """The number of the attempt by which a process last called exec itself; None if it never did."""
         known = self._execs.get(pid)
-        return known[1] if known is not None and known[0] == started else None
+        if known is None or known.start_time != start_time:
+            return None
+        # Permitted is not done: a full table or a missing loader makes the kernel refuse after us.
+        has_happened = probe_caller(pid).image != known.image_before
+        return known.seq if has_happened else known.seq_before
 
     # --- commands ----------------------------------------------------------------------------
 
@@ -175,21 +177,22 @@ class Commands:
         return known or tried.file
 
     def _describe_parent(self, caller: Caller) -> dict[str, object] | None:
-        """Who started it; None for the launched command, which the stage starts."""
-        if caller.parent_pid in (0, self._eye.stage_pid) and caller.inner_pid <= 2:
+        """Who started it; None for the launched command, and for what its starter has left behind."""
+        if caller.parent_pid in (0, self._eye.stage_pid):
             return None
         parent = probe_caller(caller.parent_pid)
         return {
             "pid": parent.inner_pid,
             "program": parent.program,
-            "exec": self.exec_of(parent.pid, parent.started),
+            "exec": self.exec_of(parent.pid, parent.start_time),
         }
 
     def _remember(self, caller: Caller, seq: int) -> None:
         if len(self._execs) >= EXECS_KEPT:
             self._execs.pop(next(iter(self._execs)))
-        self._execs.pop(caller.pid, None)
-        self._execs[caller.pid] = (caller.started, seq)
+        before = self.exec_of(caller.pid, caller.start_time)
+        self._execs.pop(caller.pid, None)  # so that the oldest one stays first
+        self._execs[caller.pid] = _Exec(caller.start_time, seq, caller.image, before)
 
     # --- system calls ------------------------------------------------------------------------
 
@@ -220,6 +223,6 @@ class Commands:
             lambda _seq: self._eye.refuse(sighting, refusal.number),
             program=caller.program,
             pid=caller.inner_pid,
-            exec=self.exec_of(caller.pid, caller.started),
+            exec=self.exec_of(caller.pid, caller.start_time),
             layer=refusal.layer,
         )
