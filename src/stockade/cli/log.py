@@ -301,6 +301,8 @@ class TablePrinter:
 def describe_attempt(record: Record) -> str:
     """Say in few words what was tried: ``GET http app.test:8080/x → 10.0.0.5``."""
     entry, protocol = _text(record.get("entry")), _text(record.get("protocol"))
+    if record.get("call"):
+        return f"call {_text(record['call'])}"
     if entry == "exec":
         argv = record.get("argv")
         return "run " + " ".join(_text(a) for a in argv) if isinstance(argv, list) else "run"

@@ -34,7 +34,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         credential_headers: Lower-case names of headers in the request that carry credentials.
         query_type: DNS question type, for example ``AAAA``.
         argv: The command and its arguments, for exec.
-        call: A refused system call, for example ``memfd_create``.
+        call: A refused system call, such as ``ptrace(PTRACE_ATTACH, 7)``.
         file: Real path of the file that a command would run, when it is known.
         is_script_of: The interpreter that its ``#!`` line names, None for a program.
         socket: A path, ``@abstract``, ``icmp:ADDR`` or ``vsock:CID:PORT``, for socket.

@@ -16,12 +16,13 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from stockade.decision.commands import RefusedCall
 from stockade.decision.engine import Engine
 from stockade.decision.request import Attempt, Decision
 from stockade.gateway.journal import Journal
 from stockade.sandbox.command_reader import CommandTry, read_command
 from stockade.sandbox.eye import Eye, Sighting
-from stockade.sandbox.filter import describe_call, find_refusal, is_command, load_filter_table
+from stockade.sandbox.filter import describe_call, find_permit, find_refusal, is_command, load_filter_table
 from stockade.sandbox.plan import SandboxPlan
 from stockade.vocabulary import Entry, Protocol, Reason, Verdict
 
@@ -194,17 +195,17 @@ class Commands:
     # --- system calls ------------------------------------------------------------------------
 
     def _judge_call(self, sighting: Sighting) -> None:
-        refusal = find_refusal(
-            self._table, self._machine, self._wish, sighting.arch, sighting.number, sighting.args
-        )
+        asked = self._table, self._machine, self._wish, sighting.arch, sighting.number, sighting.args
+        refusal = find_refusal(*asked)
         if refusal is None:
             raise RuntimeError(f"the filter reported call {sighting.number}, which the table does not refuse")
         caller = probe_caller(sighting.pid)
         if not self._eye.is_waiting(sighting):
             return
-        call = describe_call(self._table, self._machine, sighting.number, sighting.args)
+        call = describe_call(self._table, self._machine, sighting.number, sighting.args, sighting.arch)
         attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call)
-        decision = self._engine().refuse_call(attempt, refusal)
+        refused = RefusedCall(refusal.name, refusal.reason, refusal.why, find_permit(*asked))
+        decision = self._engine().refuse_call(attempt, refused)
         self.refused_calls += 1
         key = (caller.program, call)
         count = self._calls.setdefault(key, [0, 0]) if self._has_place(key) else [EQUAL_CALLS_RECORDED, 0]
@@ -212,12 +213,12 @@ class Commands:
         if count[0] > EQUAL_CALLS_RECORDED:
             count[1] += 1
             self._last_of_kind[key] = (attempt, decision)
-            self._eye.refuse(sighting, refusal.number)
+            self._eye.refuse(sighting, refusal.errno_number)
             return
         self._journal.attempt(
             attempt,
             decision,
-            lambda _seq: self._eye.refuse(sighting, refusal.number),
+            lambda _seq: self._eye.refuse(sighting, refusal.errno_number),
             program=caller.program,
             pid=caller.inner_pid,
             exec=self.exec_of(caller.pid, caller.started),
