@@ -24,7 +24,8 @@ from stockade.sandbox.filter import FilterTable, FilterWish, compile_filter, fin
 
 MACHINE = os.uname().machine
 PAYLOAD = Path(__file__).with_name("filter_payload.py").read_text()
-BARE = ("--without-layer", "seccomp", "--without-layer", "memfd")
+LISTED = ("--exec", "listed")
+BARE = ("--without-layer", "seccomp", "--without-layer", "memfd", "--without-layer", "notify")
 EL2HLT = "51"
 TABLE = load_filter_table()
 UNRECORDED = {"openat2", "kcmp", "clone3"}
@@ -98,7 +99,8 @@ def answers_at(
 
 @pytest.fixture(scope="module")
 def in_product(sandbox: Contained) -> Answers:
-    return answers_at(sandbox, "closed") | answers_at(sandbox, "jit", options=("--code", "jit"))
+    jit = answers_at(sandbox, "jit", options=(*LISTED, "--code", "jit"))
+    return answers_at(sandbox, "closed", options=LISTED) | jit
 
 
 @pytest.fixture(scope="module")
@@ -185,12 +187,12 @@ MEMORY: list[Call] = [("mmap", 0, 4096, 7, 0x22), ("memfd_create", 0, 8), ("pers
 
 def test_levels_and_layers_close_what_they_say(sandbox: Contained) -> None:
     # memfd_create of no name: EFAULT (14) says that it arrived
-    assert run_payload(sandbox, MEMORY)["results"] == ["13", "38", "1"]
-    assert run_payload(sandbox, MEMORY, options=("--code", "jit"))["results"] == ["made", "14", "1"]
-    for given_up in (("--code", "any"), ("--without-layer", "memfd")):
+    assert run_payload(sandbox, MEMORY, options=LISTED)["results"] == ["13", "38", "1"]
+    assert run_payload(sandbox, MEMORY, options=(*LISTED, "--code", "jit"))["results"] == ["made", "14", "1"]
+    for given_up in (("--exec", "any"), (*LISTED, "--without-layer", "memfd")):
         assert run_payload(sandbox, MEMORY, options=given_up)["results"] == ["made", "14", "made"]
         assert run_payload(sandbox, [("ptrace", 16, 0)], options=given_up)["results"] == ["1"]
-    without_calls = ("--without-layer", "seccomp")
+    without_calls = (*LISTED, "--without-layer", "seccomp")
     assert run_payload(sandbox, MEMORY, options=without_calls)["results"] == ["13", "38", "1"]
     assert run_payload(sandbox, [("ptrace", 16, 0)], options=without_calls)["results"] == ["3"]
 
@@ -263,7 +265,7 @@ def ways(sandbox: Contained, *options: str) -> dict[str, str]:
 
 
 def test_f5_no_native_code_is_made_in_memory_at_level_closed(sandbox: Contained) -> None:
-    assert ways(sandbox) == {
+    assert ways(sandbox, *LISTED) == {
         "writable_and_executable": "errno 13",
         "write_then_execute": "errno 13",
         "shared_memory": "errno 13",
@@ -275,13 +277,13 @@ def test_f5_no_native_code_is_made_in_memory_at_level_closed(sandbox: Contained)
 
 
 def test_f3_at_level_jit_code_is_made_but_no_program_runs_from_memory(sandbox: Contained) -> None:
-    found = ways(sandbox, "--code", "jit")
+    found = ways(sandbox, *LISTED, "--code", "jit")
     assert found["writable_and_executable"] == found["write_then_execute"] == "ran 42"
     assert found["memory_file_executed"] == "errno 38"
     assert found["sealed_memory_file_executed"] == "errno 13"  # the kernel's own answer to MFD_NOEXEC_SEAL
 
 
 def test_the_same_ways_all_run_without_the_layer(sandbox: Contained) -> None:
-    found = ways(sandbox, "--without-layer", "memfd")
+    found = ways(sandbox, *LISTED, "--without-layer", "memfd")
     assert found.pop("sealed_memory_file_executed") == "errno 13"
     assert set(found.values()) == {"ran 42"}, found

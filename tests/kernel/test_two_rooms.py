@@ -37,7 +37,7 @@ VISITOR = (
 
 
 def test_workers_do_not_reach_each_other(stockade: Any, world: World) -> None:
-    unix_too = "rules: []"  # with an open `exec`, so that the abstract name is tried in earnest
+    unix_too = "exec: {mode: any, unix-sockets: true}\n"  # so that the abstract name is tried in earnest
     first = stockade.start([sys.executable, "-c", LISTENER], unix_too)
     shelf = stockade.ledger
     assert first.stdout is not None
