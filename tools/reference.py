@@ -164,8 +164,8 @@ def system_calls_page() -> str:
         "# Refused system calls",
         NOTE,
         "What the filter refuses ([how](../concepts/boundary.md#the-filter)). A record of such a try has the "
-        "rule `filter:LINE`. Recorded “quietly” means that ordinary programs try it too, so that a summary may "
-        "leave it out.\n",
+        "rule `filter:LINE`. Recorded “quietly” means that ordinary programs try it too, so that a summary "
+        "may leave it out.\n",
         "| line | calls | answer | when | recorded | why |",
         "|---|---|---|---|---|---|",
     ]

@@ -25,6 +25,7 @@ from doubles.filter_calls import (
     numbered,
     run_program,
 )
+from stockade.decision.labels import REFUSAL_CONTROL
 from stockade.errors import HostError
 from stockade.sandbox import bpf
 from stockade.sandbox import filter as filter_module
@@ -37,6 +38,7 @@ from stockade.sandbox.filter import (
     describe_call,
     find_permit,
     find_refusal,
+    is_command,
     load_filter_table,
 )
 from stockade.vocabulary import Reason
@@ -492,6 +494,22 @@ def test_no_line_is_dead_and_every_change_of_one_shows(name: str) -> None:
     for text, other in changed_lines(line):
         if (name, text) not in NO_DIFFERENCE:
             assert answers(with_line(other), calls) != now, text
+
+
+def test_every_line_can_become_a_record() -> None:
+    for line in (*TABLE.refusals, TABLE.foreign, TABLE.newer):
+        assert line.reason in REFUSAL_CONTROL, line.name
+        is_about_sockets = "socket" in line.calls or "socketpair" in line.calls
+        expected = ("socket", "socket") if is_about_sockets else ("exec", "exec")
+        assert (str(line.entry), str(line.protocol)) == expected, line.name
+
+
+def test_a_command_is_told_from_other_calls_by_number_and_architecture() -> None:
+    for machine, arch, both in (("x86_64", X86, (59, 322)), ("aarch64", ARM, (221, 281))):
+        found = [n for n in range(470) if is_command(TABLE, machine, arch, n)]
+        assert tuple(found) == both
+        assert [n for n in range(470) if is_command(TABLE, machine, arch, n, at=True)] == [both[1]]
+        assert not is_command(TABLE, machine, I386, both[0])
 
 
 def test_a_misspelt_key_or_word_of_the_table_is_found_when_it_is_read(tmp_path: Path) -> None:
