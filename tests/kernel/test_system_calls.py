@@ -23,7 +23,7 @@ from doubles.filter_calls import AUDIT, ENOSYS, HIGH, LINES, Call, numbered
 from stockade.sandbox.filter import FilterTable, FilterWish, compile_filter, find_refusal, load_filter_table
 
 MACHINE = os.uname().machine
-PAYLOAD = Path(__file__).with_name("filter_payload.py").read_text()
+PAYLOAD = Path(__file__).with_name("system_calls_payload.py").read_text()
 LISTED = ("--exec", "listed")
 BARE = ("--without-layer", "seccomp", "--without-layer", "memfd", "--without-layer", "notify")
 EL2HLT = "51"
