@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -277,6 +277,7 @@ ARGUMENT = st.one_of(
 )
 
 
+@settings(max_examples=1000)
 @given(
     st.sampled_from(MACHINES),
     st.sampled_from(WISHES),
