@@ -366,12 +366,12 @@ def describe_call(
     architecture = table.architectures[machine]
     number &= _LOW
     if arch is not None and arch != architecture.audit:
-        return f"call {number} of another architecture ({arch:#x})"
+        return f"number {number} of another architecture ({arch:#x})"
     if number & architecture.foreign_bit:
-        return f"call {number & ~architecture.foreign_bit} by the x32 convention"
+        return f"number {number & ~architecture.foreign_bit} by the x32 convention"
     name = _call_name(architecture, number)
     if not name:
-        return f"call {number}"
+        return f"number {number}"
     shown = table.shown.get(name, ())
     return f"{name}({', '.join(_write(each, args[each.arg]) for each in shown)})" if shown else name
 
@@ -382,9 +382,9 @@ def _write(shown: Shown, argument: int) -> str:
     unread = argument & ~_LOW
     text = next((name for name, own in shown.names.items() if own == value), "")
     if not text and shown.flags:
-        text = "|".join(name for name, bit in shown.flags.items() if value & bit)
+        known = [name for name, bit in shown.flags.items() if value & bit]
         rest = value & ~sum(shown.flags.values())
-        text = f"{text}|{rest:#x}" if text and rest else text or f"{rest:#x}"
+        text = "|".join([*known, f"{rest:#x}"] if rest else known)
     if not text:
         text = f"{value:#o}" if shown.base == "octal" else str(value)
     return f"{text}+{unread:#x}" if unread else text

@@ -352,7 +352,8 @@ def test_nothing_is_offered_that_is_granted_already() -> None:
         (("socket", 2, 3 | 0o2000000, 1), "socket(AF_INET, SOCK_RAW, 1)"),
         (("socket", 2, 1, 262), "socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP)"),
         (("socket", 99, 77, 5), "socket(99, 13, 5)"),
-        (("memfd_create", 0xDEAD, 0), "memfd_create(0x0)"),
+        (("memfd_create", 0xDEAD, 0), "memfd_create(0)"),
+        (("memfd_create", 0xDEAD, 0x20), "memfd_create(0x20)"),
         (("memfd_create", 0xDEAD, 9), "memfd_create(MFD_CLOEXEC|MFD_NOEXEC_SEAL)"),
         (("ptrace", 16, 7), "ptrace(PTRACE_ATTACH, 7)"),
         (("ptrace", 0x4209, 7), "ptrace(16905, 7)"),
@@ -373,9 +374,11 @@ def test_a_call_in_words(call: Call, text: str) -> None:
 
 def test_calls_without_a_name_of_their_own_in_words() -> None:
     none = (0,) * 6
-    assert describe_call(TABLE, "x86_64", 39, none) == "call 39"
-    assert describe_call(TABLE, "x86_64", 0x40000000 | 41, none) == "call 41 by the x32 convention"
-    assert describe_call(TABLE, "x86_64", 359, none, I386) == "call 359 of another architecture (0x40000003)"
+    assert describe_call(TABLE, "x86_64", 39, none) == "number 39"
+    assert describe_call(TABLE, "x86_64", 0x40000000 | 41, none) == "number 41 by the x32 convention"
+    assert (
+        describe_call(TABLE, "x86_64", 359, none, I386) == "number 359 of another architecture (0x40000003)"
+    )
 
 
 # --- the table -------------------------------------------------------------------------------
