@@ -34,7 +34,8 @@ SHELL = (
     "set -e; coproc cat; x=$(echo a | tr a b); diff <(echo $x) <(echo b); ls /usr | sort | head -1; id -un"
 )
 GIT = """set -e; git init -q r; cd r; git config user.email a@b; git config user.name n
-echo hello > f; git add f; git commit -qm one; git gc -q; git clone -q . ../c; git -C ../c log --format=%s; git stash list; git fsck"""
+echo hello > f; git add f; git commit -qm one; git gc -q
+git clone -q . ../c; git -C ../c log --format=%s; git stash list; git fsck"""
 COMPILER = """set -e; printf '#include <stdio.h>\\nint main(void) { puts("built"); }' > a.c
 gcc -O2 -flto -o a a.c; ./a; gcc -shared -fPIC -o a.so a.c"""
 FILES = """set -e; echo one > f; tar cf t.tar f; tar tf t.tar; gzip t.tar
@@ -86,14 +87,14 @@ NEEDS = {"git": "git", "compiler": "gcc"}
 
 
 @pytest.mark.parametrize(
-    "work",
+    "kind",
     [
-        pytest.param(work, marks=pytest.mark.needs(NEEDS[work])) if work in NEEDS else work
-        for work in ORDINARY_WORK
+        pytest.param(kind, marks=pytest.mark.needs(NEEDS[kind])) if kind in NEEDS else kind
+        for kind in ORDINARY_WORK
     ],
 )
-def test_ordinary_work_goes_on_at_level_closed(contained: Contained, work: str) -> None:
-    command, expected = ORDINARY_WORK[work]
+def test_ordinary_work_goes_on_at_level_closed(contained: Contained, kind: str) -> None:
+    command, expected = ORDINARY_WORK[kind]
     result = under_filter(contained, FilterWish(), *command)
     assert (result.out, result.code) == (expected, 0), result.err
 
