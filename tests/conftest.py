@@ -62,6 +62,7 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "chromium": lambda: shutil.which("chromium") is not None,
     "node": lambda: shutil.which("node") is not None,
     "git": lambda: shutil.which("git") is not None,
+    "gcc": lambda: shutil.which("gcc") is not None,
     "ssh": lambda: shutil.which("ssh") is not None,
     "wget": lambda: shutil.which("wget") is not None,
     "openssl": lambda: shutil.which("openssl") is not None,

@@ -56,7 +56,13 @@ def test_r141_r142_no_road_leads_to_a_program_that_is_not_listed(walk: Walk) -> 
     denials = run.denials(entry="exec")
     assert {record["risk"] for record in denials} == {"boundary-tampering"}
     tried = {record["program"] for record in denials}
-    for path in ("/usr/bin/id", "/proc/self/root/usr/bin/id", "/usr/bin/env", "/bin/sh", "/usr/lib/git-core/git"):
+    for path in (
+        "/usr/bin/id",
+        "/proc/self/root/usr/bin/id",
+        "/usr/bin/env",
+        "/bin/sh",
+        "/usr/lib/git-core/git",
+    ):
         assert path in tried
     loader = next(path for path in tried if "/ld-linux" in path)
     by_loader = [record for record in denials if record["program"] == loader]

@@ -1,7 +1,8 @@
 """Run one command in a sandbox without a gateway: what the kernel tests look at.
 
 Usage: contained.py [--write DIR] [--read DIR] [--hide PATH] [--invisible PATH] [--env NAME=VALUE]
-                    [--facts FILE] [--processes N] [--exec listed|any] [--allow PROGRAM] [--code closed|jit] [--without-layer NAME] [--thread] -- CMD...
+                    [--facts FILE] [--processes N] [--exec listed|any] [--allow PROGRAM] [--code closed|jit]
+                    [--unix-sockets] [--without-layer NAME] [--thread] -- CMD...
 
 Exits like `stockade run` (100 + family for failures of ours). With --facts it leaves a
 JSON object: facts, counters, step times, and the host's view of the worker.
@@ -33,6 +34,7 @@ def main() -> int:
         parser.add_argument(f"--{name}", action="append", default=[], type=Path)
     parser.add_argument("--env", action="append", default=[])
     parser.add_argument("--without-layer", action="append", default=[])
+    parser.add_argument("--unix-sockets", action="store_true")
     parser.add_argument("--facts", type=Path)
     parser.add_argument("--processes", type=int)
     parser.add_argument("--exec", choices=("listed", "any"), default="any")
@@ -51,7 +53,9 @@ def main() -> int:
         caller_environment=dict(os.environ),
         extra_environment=tuple(args.env),
         processes=args.processes,
-        exec=ExecPolicy(mode=args.exec, allow=tuple(args.allow), code=args.code),
+        exec=ExecPolicy(
+            mode=args.exec, allow=tuple(args.allow), code=args.code, unix_sockets=args.unix_sockets
+        ),
         layers_off=frozenset(args.without_layer),
         run_id="test",
     )
@@ -105,7 +109,7 @@ def answer_commands(reactor: Reactor, sandbox: Sandbox) -> None:
         if refusal is None:
             eye.let_go_on(sighting)
         else:
-            eye.refuse(sighting, table.errnos[refusal.errno])
+            eye.refuse(sighting, refusal.errno_number)
 
     reactor.watch(eye.fileno(), READ, look)
 

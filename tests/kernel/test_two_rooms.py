@@ -37,11 +37,12 @@ VISITOR = (
 
 
 def test_workers_do_not_reach_each_other(stockade: Any, world: World) -> None:
-    first = stockade.start([sys.executable, "-c", LISTENER])
+    unix_too = "exec: {mode: any, unix-sockets: true}\n"  # so that the abstract name is tried in earnest
+    first = stockade.start([sys.executable, "-c", LISTENER], unix_too)
     shelf = stockade.ledger
     assert first.stdout is not None
     assert first.stdout.readline() == b"listening\n"
-    visit = stockade([sys.executable, "-c", VISITOR])
+    visit = stockade([sys.executable, "-c", VISITOR], unix_too)
     loopback, outside = visit.out.splitlines()
     assert loopback == "ConnectionRefusedError ConnectionRefusedError ConnectionRefusedError"
     assert outside == "ConnectionResetError False True"

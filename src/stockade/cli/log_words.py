@@ -41,6 +41,8 @@ def show_verdict(record: Record) -> str:
 def describe_attempt(record: Record) -> str:
     """Say in few words what was tried: ``GET http app.test:8080/x → 10.0.0.5``."""
     entry, protocol = show_text(record.get("entry")), show_text(record.get("protocol"))
+    if record.get("call"):
+        return f"call {show_text(record['call'])}"
     if entry == "exec":
         argv = record.get("argv")
         return "run " + " ".join(show_text(a) for a in argv) if isinstance(argv, list) else "run"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from stockade.decision import explain
-from stockade.decision.commands import ProgramList, SocketCall
+from stockade.decision.commands import ProgramList, RefusedCall, SocketCall
 from stockade.decision.labels import (
     ADDRESS_REASON,
     CLOSED_CONTROL,
@@ -334,7 +334,7 @@ class Caller:
             address=address,
         )
 
-    # --- refusing programs and sockets ---------------------------------------------------
+    # --- refusing programs, sockets and system calls -------------------------------------
 
     def refuse_program(self, attempt: Attempt, *, leaves: bool) -> Decision:
         """Refuse to start a program; `leaves` says that one of its options would leave the sandbox."""
@@ -359,6 +359,16 @@ class Caller:
             place=call.place,
             rule="builtin:sockets",
             why=explain.explain_socket(text, call.reason),
+        )
+
+    def refuse_call(self, text: str, refused: RefusedCall) -> Decision:
+        return self._deny(
+            refused.reason,
+            risk=Risk.BOUNDARY_TAMPERING,
+            control=REFUSAL_CONTROL[refused.reason],
+            place=PlaceClass.LOCAL,
+            rule=f"filter:{refused.name}",
+            why=explain.explain_call(text, refused.why, refused.permit),
         )
 
 

@@ -1,4 +1,4 @@
-"""Programs and sockets: attempts that do not go to a host.
+"""Programs, sockets and system calls: attempts that do not go to a host.
 
 A program is judged by the file that would run, and where no run has found that out, by
 the name it was typed with. Its arguments can change after the check and never permit
@@ -42,6 +42,22 @@ class SocketCall(Struct, frozen=True):
     control: Control
     risk: Risk = Risk.BOUNDARY_TAMPERING
     place: PlaceClass = PlaceClass.LOCAL
+
+
+class RefusedCall(Struct, frozen=True):
+    """A system call that the sandbox's filter refused.
+
+    Attributes:
+        name: The filter's own word for the line that refused it.
+        reason: One of the words in `labels.REFUSAL_CONTROL`.
+        why: Why that line exists, in a phrase.
+        permit: What in the policy would permit the call, such as ``exec: {code: jit}``; None if nothing does.
+    """
+
+    name: str
+    reason: Reason
+    why: str
+    permit: str | None = None
 
 
 class ProgramList:

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from stockade.decision.calls import HELD, Caller
 from stockade.decision.catalogue import Catalogue
-from stockade.decision.commands import ProgramList, classify_socket, leaves_sandbox
+from stockade.decision.commands import ProgramList, RefusedCall, classify_socket, leaves_sandbox
 from stockade.decision.labels import (
     ORDINARY_QUESTIONS,
     place_of_address,
@@ -133,6 +133,10 @@ class Engine:
     def refuse(self, attempt: Attempt, reason: Reason, why: str | None = None) -> Decision:
         """Refuse an attempt for something that the gateway found, with the labels that fit it."""
         return self._caller.refuse_found(reason, self.decide(attempt), why)
+
+    def refuse_call(self, attempt: Attempt, refused: RefusedCall) -> Decision:
+        """Refuse a system call that the sandbox's filter refuses whatever the rules say."""
+        return self._caller.refuse_call(attempt.call or "", refused)
 
     def protocol_for(self, host: Host, port: int) -> Protocol | None:
         """What is spoken at a place, so that the gateway knows what to parse; None if nobody says."""

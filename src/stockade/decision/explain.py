@@ -224,7 +224,7 @@ def explain_question_type(name: str, query_type: str) -> str:
     return f"Only A, AAAA, HTTPS and SVCB questions are answered, and this one for {name} is {asked}."
 
 
-# --- programs and sockets -----------------------------------------------------------------
+# --- programs, sockets and system calls ----------------------------------------------------
 
 
 def explain_program(program: str, entry: str, origin: str) -> str:
@@ -310,6 +310,15 @@ def _path_of(attempt: Attempt) -> str:
 
 def explain_socket(text: str, reason: Reason) -> str:
     return f"{escape_text(text, 80)} is {REASONS[reason]}; no rule can open it."
+
+
+def explain_call(text: str, why: str, permit: str | None) -> str:
+    """Say what the filter's line says, and what would permit the call.
+
+    The offer is for one key; in a policy that has `exec:` already the key is added there.
+    """
+    offer = "no rule can open it" if permit is None else f"to permit it, add `{permit}`"
+    return f"{escape_text(text, 120)} is refused: {why}; {offer}."
 
 
 def explain_reason(reason: Reason) -> str:

@@ -16,12 +16,16 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from stockade.decision.commands import RefusedCall
+from stockade.decision.commands import RefusedCall
 from stockade.decision.engine import Engine
 from stockade.decision.request import Attempt, Decision
+from stockade.errors import InternalError
 from stockade.gateway.journal import Journal
+from stockade.reactor import READ
 from stockade.sandbox.command_reader import CommandTry, read_command
 from stockade.sandbox.eye import Eye, Sighting
-from stockade.sandbox.filter import describe_call, find_refusal, is_command, load_filter_table
+from stockade.sandbox.filter import describe_call, find_permit, find_refusal, is_command, load_filter_table
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.processes import parse_stat
 from stockade.vocabulary import Entry, Protocol, Reason, Verdict
@@ -29,6 +33,7 @@ from stockade.vocabulary import Entry, Protocol, Reason, Verdict
 EQUAL_CALLS_RECORDED = 5
 KINDS_OF_CALLS_KEPT = 500
 EXECS_KEPT = 10_000
+_SOCKET_REASONS = frozenset((Reason.SOCKET_FAMILY_REFUSED, Reason.CONTROL_SOCKET))
 
 
 class Caller(Struct, frozen=True, kw_only=True):
@@ -80,15 +85,38 @@ class _Exec(Struct):
     seq_before: int | None
 
 
+class _CallRecord(Struct, frozen=True):
+    attempt: Attempt
+    decision: Decision
+    fields: dict[str, object]
+
+
+class _CallCount(Struct):
+    """How often one program made one call: with a record each time, and beyond that."""
+
+    recorded: int = 0
+    left_out: int = 0
+    last: _CallRecord | None = None
+
+
 class Commands:
     """Answers the eye of one run.
 
     Args:
         engine: Gives the engine in force.
+        done: Called when nobody is left who could be seen.
     """
 
-    def __init__(self, eye: Eye, plan: SandboxPlan, engine: Callable[[], Engine], journal: Journal) -> None:
+    def __init__(
+        self,
+        eye: Eye,
+        plan: SandboxPlan,
+        engine: Callable[[], Engine],
+        journal: Journal,
+        done: Callable[[], None],
+    ) -> None:
         self._eye = eye
+        self._done = done
         self._engine = engine
         self._journal = journal
         self._machine = plan.machine
@@ -97,15 +125,17 @@ class Commands:
         self._permitted = {program.identity: program.path for program in plan.seal.programs}
         self._lists = plan.seal.lists_programs
         self._execs: dict[int, _Exec] = {}
-        self._calls: dict[tuple[str, str], list[int]] = {}
-        self._last_of_kind: dict[tuple[str, str], tuple[Attempt, Decision]] = {}
+        self._calls: dict[tuple[str, str], _CallCount] = {}
         self.refused_calls = 0
 
     def fileno(self) -> int:
         return self._eye.fileno()
 
-    def look(self, _events: int) -> None:
+    def look(self, events: int) -> None:
         """Take one sighting; the reactor calls again while there are more."""
+        if not events & READ:
+            self._done()  # everybody whom the eye watched has ended
+            return
         sighting = self._eye.receive()
         if sighting is None:
             return
@@ -197,32 +227,56 @@ class Commands:
     # --- system calls ------------------------------------------------------------------------
 
     def _judge_call(self, sighting: Sighting) -> None:
-        refusal = find_refusal(
-            self._table, self._machine, self._wish, sighting.arch, sighting.number, sighting.args
-        )
-        if refusal is None:
-            raise RuntimeError(f"the filter reported call {sighting.number}, which the table does not refuse")
+        refusal, refused = self._find_refusal(sighting)
         caller = probe_caller(sighting.pid)
         if not self._eye.is_waiting(sighting):
             return
-        call = describe_call(self._table, self._machine, sighting.number, sighting.args)
-        attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call)
-        decision = self._engine().refuse_call(attempt, refusal)
         self.refused_calls += 1
-        key = (caller.program, call)
-        count = self._calls.setdefault(key, [0, 0]) if self._has_place(key) else [EQUAL_CALLS_RECORDED, 0]
-        count[0] += 1
-        if count[0] > EQUAL_CALLS_RECORDED:
-            count[1] += 1
-            self._last_of_kind[key] = (attempt, decision)
-            self._eye.refuse(sighting, refusal.number)
-            return
-        self._journal.attempt(
-            attempt,
-            decision,
-            lambda _seq: self._eye.refuse(sighting, refusal.number),
-            program=caller.program,
-            pid=caller.inner_pid,
-            exec=self.exec_of(caller.pid, caller.start_time),
-            layer=refusal.layer,
+        call = describe_call(self._table, self._machine, sighting.number, sighting.args, sighting.arch)
+        is_socket = refusal.reason in _SOCKET_REASONS
+        attempt = Attempt(
+            entry=Entry.SOCKET if is_socket else Entry.EXEC,
+            protocol=Protocol.SOCKET if is_socket else Protocol.EXEC,
+            call=call,
         )
+        record = _CallRecord(
+            attempt, self._engine().refuse_call(attempt, refused), self._describe_call(caller, refusal)
+        )
+        key = caller.program, call
+        count = self._calls.get(key)
+        if count is None and len(self._calls) >= KINDS_OF_CALLS_KEPT:
+            key = "", ""  # one place for all that has none
+            count = self._calls.get(key)
+        if count is None:
+            count = self._calls[key] = _CallCount()
+        if count.recorded >= EQUAL_CALLS_RECORDED:
+            count.left_out += 1
+            count.last = record
+            self._eye.refuse(sighting, refusal.errno_number)
+            return
+        count.recorded += 1
+        self._append(record, lambda _seq: self._eye.refuse(sighting, refusal.errno_number))
+
+    def _find_refusal(self, sighting: Sighting) -> tuple[Refusal, RefusedCall]:
+        asked = self._table, self._machine, self._wish, sighting.arch, sighting.number, sighting.args
+        refusal = find_refusal(*asked)
+        if refusal is None:  # the kernel has the program that was compiled from the same table
+            raise InternalError(f"the filter reported call {sighting.number}, which no line refuses")
+        return refusal, RefusedCall(refusal.name, refusal.reason, refusal.why, find_permit(*asked))
+
+    def _describe_call(self, caller: Caller, refusal: Refusal) -> dict[str, object]:
+        return {
+            "program": caller.program or None,
+            "pid": caller.inner_pid,
+            "exec": self.exec_of(caller.pid, caller.start_time),
+            "layer": refusal.layer,
+        }
+
+    def _append(self, record: _CallRecord, recorded: Callable[[int], None] | None, **more: object) -> None:
+        self._journal.attempt(record.attempt, record.decision, recorded, **record.fields, **more)
+
+    def close(self) -> None:
+        """Write what was counted and not yet recorded: one record for each kind, with its number."""
+        for count in self._calls.values():
+            if count.last is not None:
+                self._append(count.last, None, repeated=count.left_out)

@@ -140,10 +140,15 @@ class Session:
     def _open_eye(self) -> Commands | None:
         if self.sandbox.eye is None:
             return None
+        eye = self.sandbox.eye
         commands = Commands(
-            self.sandbox.eye, self.sandbox.plan, lambda: self._engine_in_force, self.journal
+            eye,
+            self.sandbox.plan,
+            lambda: self._engine_in_force,
+            self.journal,
+            lambda: self.reactor.unwatch(eye.fileno()),
         )
-        self.reactor.watch(commands.fileno(), READ, commands.look)
+        self.reactor.watch(eye.fileno(), READ, commands.look)
         return commands
 
     def _engine(self) -> Engine:
@@ -281,6 +286,8 @@ class Session:
 
         completeness = None if self.room is None else self._weigh(self.room.close())
         self.control.close()
+        if self.commands is not None:
+            self.commands.close()
         closing = closing_fields(self, self._exit, self._failure, completeness)
         left_behind = [clean_text(path, 300) for path in self.sandbox.planted()[:LEFT_BEHIND_KEPT]]
         closing["left_behind"] = left_behind

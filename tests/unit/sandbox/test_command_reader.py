@@ -124,9 +124,12 @@ def test_a_string_that_ends_at_the_last_mapped_byte_is_read_and_one_without_end_
     area = mmap.mmap(-1, 2 * mmap.PAGESIZE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(area))
     area[:] = b"x" * len(area)
-    assert ctypes.CDLL(None, use_errno=True).mprotect(
-        ctypes.c_void_p(address + mmap.PAGESIZE), ctypes.c_size_t(mmap.PAGESIZE), 0
-    ) == 0
+    assert (
+        ctypes.CDLL(None, use_errno=True).mprotect(
+            ctypes.c_void_p(address + mmap.PAGESIZE), ctypes.c_size_t(mmap.PAGESIZE), 0
+        )
+        == 0
+    )
     ctypes.memset(address + mmap.PAGESIZE - 4, 0, 1)
     assert read_string(HERE, address + mmap.PAGESIZE - 8, 4096) == b"xxxx"
     with pytest.raises(OSError):

@@ -139,7 +139,15 @@ def test_a_single_file_takes_the_rights_of_a_file() -> None:
 
 @pytest.mark.parametrize(
     ("abi", "rights", "length"),
-    [(1, 0x1FFF, 8), (2, 0x3FFF, 8), (3, 0x7FFF, 8), (4, 0x7FFF, 16), (5, 0xFFFF, 16), (6, 0xFFFF, 24), (7, 0xFFFF, 24)],
+    [
+        (1, 0x1FFF, 8),
+        (2, 0x3FFF, 8),
+        (3, 0x7FFF, 8),
+        (4, 0x7FFF, 16),
+        (5, 0xFFFF, 16),
+        (6, 0xFFFF, 24),
+        (7, 0xFFFF, 24),
+    ],
 )
 def test_only_what_the_kernel_knows_is_named(abi: int, rights: int, length: int) -> None:
     """landlock(7), "Landlock features by ABI"; the structure grew with ABI 4 and 6."""
