@@ -134,7 +134,7 @@ class Run:
     report: dict[str, Any] = field(repr=False)
 
     def attempts(self, **wanted: Any) -> list[dict[str, Any]]:
-        """Attempt records whose keys equal `wanted`; questions, commands and calls only if asked for by `entry`."""
+        """Attempt records with these keys; questions, commands and calls only if `entry` asks for them."""
         found = [record for record in self.records if record["kind"] == "attempt"]
         if "entry" not in wanted:
             found = [record for record in found if record["entry"] not in ("dns", "exec", "socket")]
@@ -154,7 +154,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def policy_file(tmp_path: Path) -> Callable[[str], Path]:
-    """Write a policy outside the worker's view. `version` is put in front, and an open `exec` if it has none."""
+    """Write a policy outside the view; `version` is put in front, and an open `exec` if it has none."""
 
     def write(text: str) -> Path:
         says_who_may_run = "exec:" in text or "exec/" in text

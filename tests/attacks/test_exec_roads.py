@@ -66,11 +66,11 @@ def test_r141_r142_no_road_leads_to_a_program_that_is_not_listed(walk: Walk) -> 
         assert path in tried
     loader = next(path for path in tried if "/ld-linux" in path)
     by_loader = [record for record in denials if record["program"] == loader]
-    assert [record["argv"][1] for record in by_loader][0] == "/usr/bin/id"
+    assert by_loader[0]["argv"][1] == "/usr/bin/id"
     assert all(record["layer"] and record["parent"]["program"] for record in denials)
 
 
-def test_r144_a_program_that_is_listed_runs_by_every_name_that_it_has(
+def test_r145_a_program_that_is_listed_runs_by_every_name_that_it_has(
     stockade: Callable[..., Any], workspace: Path
 ) -> None:
     """The control of the test above: identity is the file, so other names of it are not refused."""
@@ -88,7 +88,8 @@ def test_r144_a_program_that_is_listed_runs_by_every_name_that_it_has(
 # What the mounts alone cannot say: a program that lies on an executable mount anyway is permitted or covered.
 STOPPED_BY_MOUNTS = {
     "plain", "dots", "proc-root", "thread-root", "link", "hard-link", "copy-tmp", "copy-shm", "copy-home",
-    "copy-work", "loader", "loader-copy", "loader-libraries", "libraries", "shebang-denied", "shebang-permitted",
+    "copy-work", "loader", "loader-copy", "loader-libraries", "libraries", "shebang-denied",
+    "shebang-permitted",
     "preload", "env", "shell", "posix-spawn", "execve-fd", "execveat-empty", "nameless",
 }  # fmt: skip
 # Landlock judges execve by file and says nothing about mapping: a loader, a preload, a file without a path.

@@ -96,7 +96,7 @@ def run(request: SandboxRequest, args: argparse.Namespace) -> int:
 
 
 def answer_commands(reactor: Reactor, sandbox: Sandbox) -> None:
-    """Let every command go on and refuse every reported call: no engine, no record, the other layers alone."""
+    """Let each command go on and refuse each reported call: no record, the other layers alone."""
     eye, table = sandbox.eye, load_filter_table()
     assert eye is not None
 

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from stockade.decision.commands import RefusedCall
-from stockade.decision.commands import RefusedCall
 from stockade.decision.engine import Engine
 from stockade.decision.request import Attempt, Decision
 from stockade.errors import InternalError
@@ -25,7 +24,14 @@ from stockade.gateway.journal import Journal
 from stockade.reactor import READ
 from stockade.sandbox.command_reader import CommandTry, read_command
 from stockade.sandbox.eye import Eye, Sighting
-from stockade.sandbox.filter import describe_call, find_permit, find_refusal, is_command, load_filter_table
+from stockade.sandbox.filter import (
+    Refusal,
+    describe_call,
+    find_permit,
+    find_refusal,
+    is_command,
+    load_filter_table,
+)
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.processes import parse_stat
 from stockade.vocabulary import Entry, Protocol, Reason, Verdict
@@ -127,9 +133,6 @@ class Commands:
         self._execs: dict[int, _Exec] = {}
         self._calls: dict[tuple[str, str], _CallCount] = {}
         self.refused_calls = 0
-
-    def fileno(self) -> int:
-        return self._eye.fileno()
 
     def look(self, events: int) -> None:
         """Take one sighting; the reactor calls again while there are more."""
@@ -261,7 +264,9 @@ class Commands:
         asked = self._table, self._machine, self._wish, sighting.arch, sighting.number, sighting.args
         refusal = find_refusal(*asked)
         if refusal is None:  # the kernel has the program that was compiled from the same table
-            raise InternalError(f"the filter reported call {sighting.number}, which no line refuses")
+            raise InternalError(
+                "unknown-call", f"the filter reported call {sighting.number}, which no line refuses"
+            )
         return refusal, RefusedCall(refusal.name, refusal.reason, refusal.why, find_permit(*asked))
 
     def _describe_call(self, caller: Caller, refusal: Refusal) -> dict[str, object]:

@@ -96,7 +96,7 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
 
 
 def default_cache() -> Path | None:
-    """Where searches are remembered: ``$XDG_CACHE_HOME/stockade`` or ``~/.cache/stockade``; None without a home."""
+    """``$XDG_CACHE_HOME/stockade`` or ``~/.cache/stockade``, for what is remembered; None without a home."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(root) / "stockade" if os.path.isabs(root) else None
 

@@ -63,7 +63,9 @@ def read_command(sighting: Sighting, *, is_at: bool) -> CommandTry:
         return CommandTry(unreadable=f"its memory cannot be read: {error.strerror}")
     shown, words = os.fsdecode(path), tuple(map(os.fsdecode, argv))
     try:
-        fd = open_target(sighting.pid, folder, path, is_by_descriptor=bool(flags & _AT_EMPTY_PATH) and not path)
+        fd = open_target(
+            sighting.pid, folder, path, is_by_descriptor=bool(flags & _AT_EMPTY_PATH) and not path
+        )
     except OSError as error:
         if error.errno in _KERNEL_SAYS:
             return CommandTry(path=shown, argv=words)

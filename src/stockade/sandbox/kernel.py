@@ -139,7 +139,12 @@ def read_memory(pid: int, address: int, length: int) -> bytes:
     buffer = ctypes.create_string_buffer(length)
     here, there = _Span(ctypes.addressof(buffer), length), _Span(address, length)
     result = _libc.process_vm_readv(
-        ctypes.c_int(pid), ctypes.byref(here), ctypes.c_ulong(1), ctypes.byref(there), ctypes.c_ulong(1), ctypes.c_ulong(0)
+        ctypes.c_int(pid),
+        ctypes.byref(here),
+        ctypes.c_ulong(1),
+        ctypes.byref(there),
+        ctypes.c_ulong(1),
+        ctypes.c_ulong(0),
     )
     return buffer.raw[: _check(result, "process_vm_readv")]
 

@@ -1,4 +1,4 @@
-"""What Landlock is told: who may be executed, read and written, as the stage's own words. Pure but for the probe.
+"""What Landlock is told: what may be executed, read and written. Pure but for the probe.
 
 Landlock judges the file, whatever path leads to it, so a second link, a bind or
 ``/proc/self/root`` gives no other answer. It adds to the mounts what those cannot say:
@@ -57,7 +57,7 @@ def known_rights(abi: int) -> int:
 
 
 def compile_ruleset(abi: int) -> bytes:
-    """``struct landlock_ruleset_attr``: all rights that the kernel knows are forbidden unless a rule gives them.
+    """``struct landlock_ruleset_attr``: every right that the kernel knows needs a rule that gives it.
 
     The network rights are left out: the room judges connections, and says who and why.
     """

@@ -91,7 +91,13 @@ def compose_seal(
     *, forbids_new_code: bool, ruleset: bytes, program: bytes, flags: int, rules: list[tuple[int, str]]
 ) -> bytes:
     """The order to seal; an empty `ruleset` or `program` leaves that layer out."""
-    fields = [b"seal", b"%d" % forbids_new_code, ruleset.hex().encode(), program.hex().encode(), b"%d" % flags]
+    fields = [
+        b"seal",
+        b"%d" % forbids_new_code,
+        ruleset.hex().encode(),
+        program.hex().encode(),
+        b"%d" % flags,
+    ]
     fields += [b"%d %s" % (rights, os.fsencode(path)) for rights, path in rules]
     return b"\0".join(fields)
 

@@ -103,7 +103,9 @@ def _is_opened(path: str, folders: Sequence[tuple[str, bool]]) -> bool:
 
 
 def _say_progress(names: int) -> None:
-    print(f"stockade: looking for programs among libraries, {names} files so far (remembered)", file=sys.stderr)
+    print(
+        f"stockade: looking for programs among libraries, {names} files so far (remembered)", file=sys.stderr
+    )
 
 
 def apply_steps(steps: MountSteps) -> None:
@@ -164,7 +166,9 @@ def verify_mounts(pid: int, opened: Iterable[str]) -> None:
     except OSError as error:
         raise ContainmentError("seal-failed", f"the sandbox's mounts cannot be read: {error}") from error
     if surplus:
-        raise ContainmentError("seal-failed", f"programs could be run from {min(surplus)}, which is not planned")
+        raise ContainmentError(
+            "seal-failed", f"programs could be run from {min(surplus)}, which is not planned"
+        )
 
 
 class MountSealer:

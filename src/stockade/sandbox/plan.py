@@ -271,7 +271,7 @@ def _refuse_missing_layers(layers_off: frozenset[str], host: HostFacts) -> None:
             "landlock-missing",
             "this kernel has no Landlock, and no other layer keeps a permitted program from writing"
             " code into itself through /proc/self/mem",
-            "start the kernel with lsm=landlock,… (CONFIG_SECURITY_LANDLOCK); or give the layer up, on record:"
+            "start the kernel with lsm=landlock (CONFIG_SECURITY_LANDLOCK); or give the layer up, on record:"
             " --without-layer=landlock",
         )
 

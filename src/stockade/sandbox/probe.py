@@ -12,7 +12,6 @@ import sys
 
 from stockade.errors import HostError, UserError
 from stockade.sandbox.environment import plan_search_path
-from stockade.sandbox.seal_probe import probe_seal
 from stockade.sandbox.paths import (
     PathFact,
     Survey,
@@ -28,6 +27,7 @@ from stockade.sandbox.paths import (
 from stockade.sandbox.plan import HostFacts, SandboxRequest
 from stockade.sandbox.program import resolve_program
 from stockade.sandbox.room import RoomTools
+from stockade.sandbox.seal_probe import probe_seal
 from stockade.sandbox.view import CACHES_SHOWN, ETC_SHOWN, ETC_SHOWN_PREFIXES, chain_below, is_below
 
 # One below `nobody`, which owns other things (NFS, daemons). No distribution hands it out: Debian's

@@ -11,6 +11,7 @@ from stockade.sandbox.paths import PathFact, probe_path
 from stockade.sandbox.programs import probe_programs
 from stockade.sandbox.seal import SealFacts
 
+
 def probe_seal(
     policy: ExecPolicy,
     *,
@@ -53,6 +54,4 @@ def probe_seal(
 def _listed_folders(policy: ExecPolicy, workspace: str) -> list[str]:
     """The folders of `exec: libraries` that exist; a link in such a path is refused."""
     paths = [os.path.normpath(os.path.join(workspace, os.path.expanduser(text))) for text in policy.libraries]
-    return [
-        probe_path(path, "exec.libraries").path for path in dict.fromkeys(paths) if os.path.lexists(path)
-    ]
+    return [probe_path(path, "exec.libraries").path for path in dict.fromkeys(paths) if os.path.lexists(path)]

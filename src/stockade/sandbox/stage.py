@@ -29,11 +29,11 @@ EVERY_FD = 2**31 - 1
 CAPABILITIES_AND_FILTERS = ("CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Uid:")
 
 
-class Long(_ctypes._SimpleCData):  # type: ignore[name-defined]
+class Long(_ctypes._SimpleCData):  # type: ignore[type-arg]
     _type_ = "l"
 
 
-class Char(_ctypes._SimpleCData):  # type: ignore[name-defined]
+class Char(_ctypes._SimpleCData):  # type: ignore[type-arg]
     _type_ = "c"
 
 
@@ -128,7 +128,7 @@ def seal(order: list[bytes]) -> tuple[str, int]:
 
 
 def forbid_new_code() -> bool:
-    """PR_SET_MDWE (kernel 6.3): no memory that was writable becomes executable. The filter has a second form of it."""
+    """PR_SET_MDWE (kernel 6.3): what was writable never becomes executable. The filter has it too."""
     try:
         checked(find_call("prctl"), 65, 1, 0, 0, 0)
     except OSError as error:
@@ -156,7 +156,7 @@ def install_filter(program: bytes, flags: int) -> int:
     """seccomp(2). With a listener wanted the answer is its descriptor, else -1."""
     code = bytearray(program)
     kind = type("Code", (_ctypes.Array,), {"_type_": Char, "_length_": len(code)})
-    held = kind.from_buffer(code)
+    held = kind.from_buffer(code)  # type: ignore[attr-defined]
     fprog = (len(code) // 8).to_bytes(8, sys.byteorder) + _ctypes.addressof(held).to_bytes(8, sys.byteorder)
     number = SECCOMP[posix.uname().machine]
     result = checked(find_call("syscall"), number, 1, flags, fprog)

@@ -1,6 +1,6 @@
 """Roads to a program that is not permitted: `id -u`, by every name and loader that there is.
 
-Usage: roads.py WORK. Prints one JSON object: road -> what `id` printed, or the error. Imports nothing of ours.
+Usage: roads.py WORK. Prints one JSON object: road -> what `id` printed, or the error.
 """
 
 import ctypes
@@ -125,7 +125,8 @@ def preloaded():
     """Is code of a library of ours in the memory of a permitted program?"""
     library = sorted(glob.glob("/usr/lib/*/libz.so.1.*") + glob.glob("/usr/lib/*/libm.so.6"))[0]
     shutil.copy(library, f"{WORK}/lib.so")
-    code = "import sys; sys.exit(not [l for l in open('/proc/self/maps') if 'lib.so' in l and 'x' in l.split()[1]])"
+    seen = "[line for line in open('/proc/self/maps') if 'lib.so' in line and 'x' in line.split()[1]]"
+    code = f"import sys; sys.exit(not {seen})"
     run(sys.executable, "-c", code, env={"LD_PRELOAD": f"{WORK}/lib.so"})
     return "4711"
 

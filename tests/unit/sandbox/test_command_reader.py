@@ -1,4 +1,4 @@
-"""What a waiting execve is about, read from a process that lies, loops or is gone. Asked of this process itself."""
+"""What a waiting execve is about, read from a process that lies, loops or is gone; here of this process."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_command_is_read_with_its_file_and_its_interpreter(tmp_path: Path) -> 
     found = read_command(sighting, is_at=False)
     assert found.identity == identity(script)
     assert (found.path, found.argv, found.file) == (str(script), ("s.py", "--all"), str(script))
-    assert (found.interpreter, found.is_program, found.unreadable) == ("/usr/bin/env", True, "")
+    assert (found.interpreter, found.is_program, found.unreadable) == ("/usr/bin/env python3", True, "")
 
 
 def test_what_is_no_program_is_told_from_what_cannot_be_read(tmp_path: Path) -> None:

@@ -27,9 +27,7 @@ def seal(policy: ExecPolicy | None = None, *, writable: tuple[str, ...] = (), of
         landlock_abi=7,
     )
     layers_off = frozenset(off.split())
-    return plan_seal(
-        policy or ExecPolicy(), facts, writable=writable, worker_uid=1000, layers_off=layers_off
-    )
+    return plan_seal(policy or ExecPolicy(), facts, writable=writable, worker_uid=1000, layers_off=layers_off)
 
 
 # --- what is planned ---------------------------------------------------------------------------
@@ -40,7 +38,12 @@ def test_writable_xor_executable() -> None:
     mounts = seal(writable=("/w",)).mounts
     assert mounts is not None
     assert dict(mounts.libraries) == {"/w/.venv": True, "/opt/x/lib": False}
-    assert dict(mounts.programs) == {PYTHON.path: False, TOOL.path: True, GIT.path: False, PYTHON.loader: False}
+    assert dict(mounts.programs) == {
+        PYTHON.path: False,
+        TOOL.path: True,
+        GIT.path: False,
+        PYTHON.loader: False,
+    }
 
 
 def test_the_longest_entry_above_a_file_says_whether_it_needs_a_mount_of_its_own() -> None:
@@ -48,7 +51,12 @@ def test_the_longest_entry_above_a_file_says_whether_it_needs_a_mount_of_its_own
         opened=["/usr/lib", "/usr/lib/llvm/lib"],
         closed=["/usr/lib/llvm"],
         programs=["/usr/lib/git-core/git", "/usr/lib/git-core/git-shell"],
-        permitted=["/usr/bin/python3", "/usr/lib/git-core/git", "/usr/lib/llvm/bin/clang", "/usr/lib/llvm/lib/x"],
+        permitted=[
+            "/usr/bin/python3",
+            "/usr/lib/git-core/git",
+            "/usr/lib/llvm/bin/clang",
+            "/usr/lib/llvm/lib/x",
+        ],
         read_only=["/w/tool"],
     )
     assert steps.folders == (("/usr/lib", True), ("/usr/lib/llvm", False), ("/usr/lib/llvm/lib", True))
