@@ -219,7 +219,7 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
     )
     if request.exec.unix_sockets and any(is_below(fact.path, "/tmp") for fact in host.write):
         # Below /tmp lies a folder of the host's, so no socket can be made there (landlock.plan_rules).
-        environment.setdefault("TMPDIR", "/var/tmp")
+        environment["TMPDIR"] = "/var/tmp"
     return SandboxPlan(
         argv=request.argv,
         program=host.program,

@@ -12,6 +12,7 @@ from stockade.errors import UserError
 from stockade.sandbox.bubblewrap import compile_arguments
 from stockade.sandbox.paths import PathFact
 from stockade.sandbox.plan import HostFacts, SandboxPlan, SandboxRequest, plan_sandbox
+from stockade.policy.model import ExecPolicy
 from stockade.sandbox.room import RoomTools
 from stockade.sandbox.seal import SealFacts
 from stockade.sandbox.view import STAGE_PATH, Mount, MountKind, chain_below
@@ -159,3 +160,12 @@ def test_the_description_says_what_is_given_up() -> None:
     assert "room: GIVEN UP" in said
     assert "uid 1000" in said
     assert "/home/u/w: read-only – workspace" in said
+
+
+def test_where_sockets_cannot_be_made_in_tmp_programs_are_told_of_another_folder() -> None:
+    """Landlock's rights go down the path, so /tmp with a shared folder in it gives no sockets."""
+    below = {"workspace": fact("/tmp/w"), "write": (fact("/tmp/w"),)}
+    sockets = {"exec": ExecPolicy(unix_sockets=True)}
+    assert plan(sockets, **below).environment["TMPDIR"] == "/var/tmp"
+    assert plan(**below).environment["TMPDIR"] == "/tmp"
+    assert plan(sockets).environment["TMPDIR"] == "/tmp"
