@@ -85,6 +85,7 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "chromium": lambda: shutil.which("chromium") is not None,
     "node": lambda: shutil.which("node") is not None,
     "git": lambda: shutil.which("git") is not None,
+    "gcc": lambda: shutil.which("gcc") is not None,
     "ssh": lambda: shutil.which("ssh") is not None,
     "wget": lambda: shutil.which("wget") is not None,
     "openssl": lambda: shutil.which("openssl") is not None,
@@ -156,10 +157,10 @@ class Run:
     report: dict[str, Any] = field(repr=False)
 
     def attempts(self, **wanted: Any) -> list[dict[str, Any]]:
-        """Attempt records whose keys equal `wanted`, name questions only if asked for by `entry`."""
+        """Attempt records with these keys; questions, commands and calls only if `entry` asks for them."""
         found = [record for record in self.records if record["kind"] == "attempt"]
         if "entry" not in wanted:
-            found = [record for record in found if record["entry"] != "dns"]
+            found = [record for record in found if record["entry"] not in ("dns", "exec", "socket")]
         return [record for record in found if all(record.get(key) == value for key, value in wanted.items())]
 
     def denials(self, **wanted: Any) -> list[dict[str, Any]]:
@@ -176,11 +177,12 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def policy_file(tmp_path: Path) -> Callable[[str], Path]:
-    """Write a policy outside the worker's view. `version` and an open `exec` are put in front."""
+    """Write a policy outside the view; `version` is put in front, and an open `exec` if it has none."""
 
-    def write(text: str, head: str = "version: 1\nexec: {mode: any}\n") -> Path:
+    def write(text: str) -> Path:
+        says_who_may_run = "exec:" in text or "exec/" in text
         path = tmp_path / "policy.yaml"
-        path.write_text(head + text)
+        path.write_text("version: 1\n" + ("" if says_who_may_run else "exec: {mode: any}\n") + text)
         return path
 
     return write

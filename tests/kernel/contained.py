@@ -2,7 +2,8 @@
 
 Usage: contained.py [--write DIR] [--read DIR] [--hide PATH] [--invisible PATH] [--env NAME=VALUE]
                     [--facts FILE] [--memory BYTES] [--processes N] [--open-files N] [--file-size BYTES]
-                    [--without-layer NAME] [--thread] -- CMD...
+                    [--exec listed|any] [--allow PROGRAM] [--code closed|jit] [--unix-sockets]
+                    [--without-layer NAME] [--lose-group] [--thread] -- CMD...
 
 Exits like `stockade run` (100 + family for failures of ours). With --facts it leaves a
 JSON object: facts, counters, step times, and the host's view of the worker.
@@ -22,8 +23,10 @@ from pathlib import Path
 import msgspec
 
 from stockade.errors import StockadeError
-from stockade.reactor import Reactor
+from stockade.policy.model import ExecPolicy
+from stockade.reactor import READ, Reactor
 from stockade.sandbox import supervise
+from stockade.sandbox.filter import find_refusal, load_filter_table
 from stockade.sandbox.holding import HeldLimits, open_limits
 from stockade.sandbox.limits import LimitPlan, LimitRequest
 from stockade.sandbox.plan import SandboxRequest, plan_sandbox
@@ -37,10 +40,14 @@ def main() -> int:
         parser.add_argument(f"--{name}", action="append", default=[], type=Path)
     parser.add_argument("--env", action="append", default=[])
     parser.add_argument("--without-layer", action="append", default=[])
+    parser.add_argument("--unix-sockets", action="store_true")
     parser.add_argument("--facts", type=Path)
     for name in ("memory", "processes", "open-files", "file-size"):
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--lose-group", action="store_true", help="remove the control group once it is made")
+    parser.add_argument("--exec", choices=("listed", "any"), default="any")
+    parser.add_argument("--allow", action="append", default=[])
+    parser.add_argument("--code", choices=("closed", "jit"), default="closed")
     parser.add_argument("--thread", action="store_true", help="build in a thread that ends at once")
     parser.add_argument("argv", nargs="+")
     args = parser.parse_args()
@@ -58,6 +65,9 @@ def main() -> int:
             processes=args.processes,
             open_files=args.open_files,
             file_size_bytes=args.file_size,
+        ),
+        exec=ExecPolicy(
+            mode=args.exec, allow=tuple(args.allow), code=args.code, unix_sockets=args.unix_sockets
         ),
         layers_off=frozenset(args.without_layer),
         run_id=f"test-{os.stat('/proc/self/ns/net').st_ino}-{os.urandom(4).hex()}",  # the range's own name
@@ -89,6 +99,8 @@ def run(request: SandboxRequest, args: argparse.Namespace) -> int:
         reactor.stop()
 
     try:
+        if sandbox.eye is not None:
+            answer_commands(reactor, sandbox)
         sandbox.go(on_exit)
         reactor.run()
         if args.facts:
@@ -104,6 +116,25 @@ def open_limits_that_vanish(plan: LimitPlan) -> HeldLimits:
         if "group" in fact:
             os.rmdir(str(fact["group"]))
     return held
+
+
+def answer_commands(reactor: Reactor, sandbox: Sandbox) -> None:
+    """Let each command go on and refuse each reported call: no record, the other layers alone."""
+    eye, table = sandbox.eye, load_filter_table()
+    assert eye is not None
+
+    def look(_events: int) -> None:
+        sighting = eye.receive()
+        if sighting is None:
+            return
+        wish, machine = sandbox.plan.seal.filter, sandbox.plan.machine
+        refusal = find_refusal(table, machine, wish, sighting.arch, sighting.number, sighting.args)
+        if refusal is None:
+            eye.let_go_on(sighting)
+        else:
+            eye.refuse(sighting, refusal.errno_number)
+
+    reactor.watch(eye.fileno(), READ, look)
 
 
 def drain(sockets: RoomSockets) -> dict[str, int]:

@@ -155,8 +155,14 @@ def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
         fields["query_type"] = attempt.query_type
     if attempt.socket is not None:
         fields["socket"] = attempt.socket
+    if attempt.call is not None:
+        fields["call"] = attempt.call
     if attempt.argv:
         fields["argv"] = list(attempt.argv)
+    if attempt.file is not None:
+        fields["file"] = attempt.file
+    if attempt.is_script_of is not None:
+        fields["interpreter"] = attempt.is_script_of
     if attempt.upgrade is not None:
         fields["upgrade"] = attempt.upgrade
     if decision.permit is not None and decision.permit.through is not None:
@@ -187,6 +193,8 @@ def _address_text(host: Host | HostRefusal | None, decision: Decision) -> str | 
 
 def target_text(attempt: Attempt) -> str:
     """The destination in one short phrase, for tables and summaries."""
+    if attempt.call is not None:
+        return attempt.call
     if attempt.argv:
         return attempt.argv[0]
     if attempt.socket is not None:

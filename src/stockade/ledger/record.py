@@ -299,6 +299,19 @@ def encode_record(record: Mapping[str, object], redactor: Redactor) -> bytes:
     raise InternalError("record-too-large", f"a record of kind {record.get('kind')} has too many fields")
 
 
+class CleanFields(dict[str, object]):
+    """A part of a record that `clean_fields` made; it is not looked at again, however often it is written."""
+
+
+def clean_fields(fields: Mapping[str, object], redactor: Redactor) -> CleanFields:
+    """Clean and redact once what goes into many records, such as the command behind a flood of attempts.
+
+    Raises:
+        InternalError: As `encode_record`.
+    """
+    return CleanFields(_clean_mapping(fields, redactor, TEXT_LIMIT, DEPTH_LIMIT))
+
+
 def _is_flat(record: Mapping[str, object]) -> bool:
     if not _FOREIGN_FIELDS.isdisjoint(record):
         return False
@@ -307,7 +320,7 @@ def _is_flat(record: Mapping[str, object]) -> bool:
             continue
         if type(value) is int and -INTEGER_LIMIT <= value <= INTEGER_LIMIT:
             continue
-        if type(value) is not bool:
+        if type(value) is not bool and type(value) is not CleanFields:
             return False
     return True
 
@@ -351,7 +364,7 @@ def _clean_key(key: str) -> str:
 
 
 def _clean_value(value: object, redactor: Redactor, limit: int, depth: int) -> object:
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, (bool, CleanFields)):
         return value
     if isinstance(value, (str, bytes)):
         return _clean_string(value, redactor.text, limit)

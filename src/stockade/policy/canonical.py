@@ -110,9 +110,13 @@ def _catalogue_document(entry: CatalogueEntry) -> dict[str, Any]:
 
 
 def _exec_document(policy: ExecPolicy) -> dict[str, Any]:
-    if policy.mode == "any":
-        return {"mode": "any"}
-    return {"mode": "listed", "allow": list(policy.allow), "libraries": list(policy.libraries)}
+    lists = {"allow": list(policy.allow), "libraries": list(policy.libraries)}
+    return {
+        "mode": policy.mode,
+        **(lists if policy.mode == "listed" else {}),
+        "code": policy.code,
+        "unix-sockets": policy.unix_sockets,
+    }
 
 
 def _limits_document(policy: Policy) -> dict[str, Any]:

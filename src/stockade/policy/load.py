@@ -17,7 +17,15 @@ from msgspec.structs import replace
 
 from stockade.net.host import escape_text
 from stockade.policy.canonical import digest_policy
-from stockade.policy.model import DEFAULT_HOLD_S, ExecPolicy, FilesPolicy, Finding, Limits, Policy
+from stockade.policy.model import (
+    DEFAULT_HOLD_S,
+    PRESET_ORIGIN,
+    ExecPolicy,
+    FilesPolicy,
+    Finding,
+    Limits,
+    Policy,
+)
 from stockade.policy.parse import Parts, Reader
 from stockade.policy.problems import PolicyError, nearest, refuse_at, shown
 from stockade.policy.yaml_tree import parse_yaml
@@ -241,17 +249,40 @@ def _join_unknown(parts: list[Parts]) -> Literal["deny", "ask"]:
 
 
 def _join_exec(policies: list[ExecPolicy]) -> ExecPolicy | None:
-    """A list from anywhere narrows `mode: any` from elsewhere: the stricter word holds."""
+    """The union, save that a list from anywhere narrows `mode: any` from elsewhere.
+
+    What `mode: any` means for native code goes with it; what it says of sockets stays.
+    """
     if not policies:
         return None
     listed = [policy for policy in policies if policy.mode == "listed"]
     if not listed:
-        return policies[0]
-    return ExecPolicy(
-        allow=_union(policy.allow for policy in listed),
+        return _open_sockets(policies[0], policies)
+    origins: dict[str, str] = {}
+    for policy in listed:
+        for entry, origin in zip(policy.allow, policy.origins, strict=True):
+            # What a file names counts as the operator's, also if a preset names it too.
+            if entry not in origins or origins[entry].startswith(PRESET_ORIGIN) > origin.startswith(
+                PRESET_ORIGIN
+            ):
+                origins[entry] = origin
+    jit = next((policy for policy in listed if policy.code == "jit"), None)
+    joined = ExecPolicy(
+        allow=tuple(origins),
         libraries=_union(policy.libraries for policy in listed),
+        code="closed" if jit is None else "jit",
         origin=listed[0].origin,
+        origins=tuple(origins.values()),
+        code_origin="" if jit is None else jit.code_origin,
     )
+    return _open_sockets(joined, policies)
+
+
+def _open_sockets(joined: ExecPolicy, policies: list[ExecPolicy]) -> ExecPolicy:
+    opening = next((policy for policy in policies if policy.unix_sockets), None)
+    if opening is None:
+        return joined
+    return replace(joined, unix_sockets=True, unix_sockets_origin=opening.unix_sockets_origin)
 
 
 def _join_files(files: list[FilesPolicy]) -> FilesPolicy:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stockade.errors import UserError
-from stockade.policy.model import DENY_ALL, Policy
+from stockade.policy.model import DENY_ALL, ExecPolicy, Policy
 from stockade.run.options import RunOptions
 from stockade.sandbox.plan import SandboxPlan
 
@@ -78,7 +78,8 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
 
     workspace = _find_workspace()
     files = policy.files
-    own = [shelf, *map(Path, policy.paths)]
+    cache = default_cache()
+    own = [shelf, *map(Path, policy.paths), *([cache] if cache else [])]
     own += [path for path in (options.policy_file, options.report) if path is not None]
     request = SandboxRequest(
         argv=options.argv,
@@ -90,8 +91,10 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
         caller_environment=dict(os.environ),
         extra_environment=options.environment,
         limits=_limits_of(policy),
+        exec=policy.exec or ExecPolicy(),
         layers_off=options.layers_off,
         run_id=run_id,
+        cache_folder=str(cache or ""),
     )
     return plan_sandbox(request, probe_host(request))
 
@@ -109,6 +112,12 @@ def _limits_of(policy: Policy) -> LimitRequest:
         time_s=limits.time_s,
         origin=limits.origin,
     )
+
+
+def default_cache() -> Path | None:
+    """``$XDG_CACHE_HOME/stockade`` or ``~/.cache/stockade``, for what is remembered; None without a home."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(root) / "stockade" if os.path.isabs(root) else None
 
 
 def _find_workspace() -> Path:

@@ -42,6 +42,7 @@ def closing_fields(
         "complete": completeness is not None and completeness.is_exact,
         "inexact_by": None if completeness is None else completeness.missing,
         "completeness": None if completeness is None else completeness.detail,
+        "command_names": session.command_names.counts(),
     }
 
 
@@ -173,7 +174,7 @@ class ReportFile:
             "ledger": str(session.shelf / session.run_id),
             "argv": redactor.argv(session.options.argv),
             "policy": session.policy.digest,
-            "commands": "not enforced",
+            "commands": session.sandbox.facts.commands,
             "enforced": session.sandbox.facts.to_fields(),
             "layers_off": sorted(session.options.layers_off),
             **closing,

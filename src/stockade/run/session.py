@@ -25,7 +25,9 @@ from stockade.ledger.store import Ledger
 from stockade.net.address import IPAddress
 from stockade.policy.model import Policy
 from stockade.protocol.line import FlowLimits
-from stockade.reactor import Reactor
+from stockade.reactor import READ, Reactor
+from stockade.run.command_names import CommandNames, no_exec_known
+from stockade.run.commands import Commands
 from stockade.run.completeness import Completeness, weigh
 from stockade.run.control import ControlSocket
 from stockade.run.descriptors import plan_connections, probe_descriptors, raise_limit
@@ -87,6 +89,14 @@ class Session:
         self._faults = 0
         self.ledger = Ledger.open(shelf, run_id, wake=reactor.call_threadsafe, on_failure=self._ledger_failed)
         self.journal = Journal(self.ledger, policy.digest)
+        self._engine_in_force = self._engine()
+        self.commands = self._open_eye()
+        self.command_names = CommandNames(
+            sandbox.find_owner,
+            self.ledger.redactor,
+            names_all=options.names_commands,
+            exec_of=no_exec_known if self.commands is None else self.commands.exec_of,
+        )
         self.room = None if sockets is None else self._open_room(sockets)
         self.control = ControlSocket(self)
 
@@ -123,24 +133,41 @@ class Session:
         room = Room(
             self.reactor,
             Listeners(sockets.tcp4, sockets.tcp6, sockets.udp4, sockets.udp6, sockets.nflog),
-            self._engine(),
+            self._engine_in_force,
             self.journal,
             Resolver(self.reactor, self.options.resolve),
             lambda seq: decision_id(self.run_id, seq),
             secrets=read_secrets(self.policy, os.environ),
             limits=room_limits,
             on_fault=self._fault,
+            commands=self.command_names,
         )
         room.open()
         return room
 
+    def _open_eye(self) -> Commands | None:
+        if self.sandbox.eye is None:
+            return None
+        eye = self.sandbox.eye
+        commands = Commands(
+            eye,
+            self.sandbox.plan,
+            lambda: self._engine_in_force,
+            self.journal,
+            lambda: self.reactor.unwatch(eye.fileno()),
+        )
+        self.reactor.watch(eye.fileno(), READ, commands.look)
+        return commands
+
     def _engine(self) -> Engine:
+        seal = self.sandbox.plan.seal
         return Engine(
             *self._in_force,
             self.options.identity,
             self._own_addresses,
             places=probe_registries(os.environ),
             upstream=self.upstream,
+            programs=seal.reasons_to_run() if seal.lists_programs else None,
         )
 
     def _look_at_addresses(self) -> frozenset[IPAddress]:
@@ -198,8 +225,9 @@ class Session:
     def _put_in_force(self) -> None:
         self._own_addresses = self._look_at_addresses()
         self.journal.policy_digest = self._in_force[0].digest
+        self._engine_in_force = self._engine()
         if self.room is not None:
-            self.room.replace_engine(self._engine(), read_secrets(self._in_force[0], os.environ))
+            self.room.replace_engine(self._engine_in_force, read_secrets(self._in_force[0], os.environ))
 
     def _heartbeat(self) -> None:
         if self._exit is None and self._failure is None:
@@ -271,6 +299,8 @@ class Session:
 
         completeness = None if self.room is None else self._weigh(self.room.close())
         self.control.close()
+        if self.commands is not None:
+            self.commands.close()
         closing = closing_fields(self, self._exit, self._failure, completeness)
         left_behind = [clean_text(path, 300) for path in self.sandbox.planted()[:LEFT_BEHIND_KEPT]]
         closing["left_behind"] = left_behind

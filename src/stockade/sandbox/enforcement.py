@@ -50,7 +50,12 @@ class EnforcementFacts(Struct, kw_only=True):
     system_call_filter: str = "none"
     worker_uid: int = -1
     started_as_root: bool = False
-    commands: str = "not enforced"
+    commands: str = "any"
+    code: str = "any"
+    programs: tuple[str, ...] = ()
+    missing_programs: tuple[str, ...] = ()
+    executable: tuple[str, ...] = ()
+    landlock_abi: int = 0
     view: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -73,15 +78,26 @@ def describe_enforcement(
     stage: StageFacts,
     outside: dict[str, int],
     room: BuiltRoom | None,
+    executable: list[str],
     limits: HeldLimits,
 ) -> EnforcementFacts:
-    """The facts of a sandbox whose stage was verified (`lifeline.verify_stage`)."""
+    """The facts of a sandbox whose stage was verified (`lifeline.verify_stage`).
+
+    Args:
+        executable: The mounts from which code may be run or loaded, as the kernel named them.
+    """
     return EnforcementFacts(
         network="room" if room is not None else "host",
         namespaces=tuple(name for name, inode in stage.namespaces.items() if inode != outside[name]),
         capabilities="none",
         no_new_privileges=True,
-        system_call_filter="room" if plan.has_filter else "none",
+        system_call_filter=_name_filter(plan),
+        commands=_name_commands(plan),
+        code=plan.seal.code,
+        programs=tuple(program.path for program in plan.seal.programs),
+        missing_programs=plan.seal.missing,
+        executable=tuple(executable),
+        landlock_abi=plan.seal.landlock_abi,
         worker_uid=plan.worker_uid,
         started_as_root=plan.started_as_root,
         view=tuple(mount.target for mount in plan.mounts if mount.identity is not None),
@@ -95,3 +111,19 @@ def describe_enforcement(
         layers_off=tuple(sorted(plan.layers_off)),
         notes=plan.notes,
     )
+
+
+def _name_filter(plan: SandboxPlan) -> str:
+    wish = plan.seal.filter
+    parts = {"calls": wish.refuse_calls, "code-in-memory": wish.refuse_memory_code and wish.code != "any"}
+    return "+".join(name for name, is_on in parts.items() if is_on) or "none"
+
+
+def _name_commands(plan: SandboxPlan) -> str:
+    """In one word who may run and whether each command is on record."""
+    seen = "seen" if plan.seal.has_eye else "unseen"
+    if not plan.seal.lists_programs:
+        return f"any, {seen}"
+    if plan.seal.mounts is None and plan.seal.landlock_abi == 0:
+        return f"any, {seen}" if not plan.seal.has_eye else "listed by the eye alone"
+    return f"listed, {seen}"

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from stockade.policy.programs import PROGRAM_FOLDERS
+
 HOME = "/home/worker"
 USER = "worker"
-DEFAULT_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/games")
+DEFAULT_PATH = (
+    PROGRAM_FOLDERS  # a bare name in `exec:` and one that the worker types are looked for in one list
+)
 
 # Names that say how to show things and which language to speak; none of them names a file to run.
 PASSED = frozenset({"TERM", "COLORTERM", "LANG", "LANGUAGE", "TZ", "COLUMNS", "LINES", "NO_COLOR", "CI"})

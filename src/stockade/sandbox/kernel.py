@@ -25,6 +25,7 @@ OPEN_TREE_CLONE = 1
 OPEN_TREE_CLOEXEC = os.O_CLOEXEC
 MOVE_MOUNT_F_EMPTY_PATH = 0x4
 MOUNT_ATTR_RDONLY = 0x1
+MOUNT_ATTR_NOEXEC = 0x8
 MOUNT_ATTR_IDMAP = 0x00100000
 
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
@@ -44,6 +45,7 @@ _OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
+_libc.process_vm_readv.restype = ctypes.c_ssize_t
 
 
 def _check(result: int, what: str) -> int:
@@ -122,6 +124,29 @@ def move_mount(tree_fd: int, target: str | bytes) -> None:
 
 def mount(source: bytes, target: bytes, kind: bytes, flags: int, data: bytes = b"") -> None:
     _check(_libc.mount(source, target, kind, ctypes.c_ulong(flags), data), f"mount {target.decode()}")
+
+
+class _Span(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+def read_memory(pid: int, address: int, length: int) -> bytes:
+    """Memory of another process (process_vm_readv(2)); shorter if the rest is not mapped.
+
+    Unlike ``/proc/PID/mem`` it works on a process that made itself undumpable, since we
+    own the user namespace that its memory belongs to.
+    """
+    buffer = ctypes.create_string_buffer(length)
+    here, there = _Span(ctypes.addressof(buffer), length), _Span(address, length)
+    result = _libc.process_vm_readv(
+        ctypes.c_int(pid),
+        ctypes.byref(here),
+        ctypes.c_ulong(1),
+        ctypes.byref(there),
+        ctypes.c_ulong(1),
+        ctypes.c_ulong(0),
+    )
+    return buffer.raw[: _check(result, "process_vm_readv")]
 
 
 def unshare(flags: int) -> None:

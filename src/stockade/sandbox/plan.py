@@ -12,11 +12,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from stockade.errors import UserError
+from stockade.errors import HostError, UserError
+from stockade.policy.model import ExecPolicy
+from stockade.sandbox import seal
 from stockade.sandbox.environment import plan_environment
 from stockade.sandbox.limits import LimitPlan, LimitRequest, plan_limits
 from stockade.sandbox.paths import PathFact
 from stockade.sandbox.room import RoomTools
+from stockade.sandbox.seal import SealFacts, SealPlan, plan_seal
 from stockade.sandbox.view import (
     Mount,
     MountKind,
@@ -29,8 +32,8 @@ from stockade.sandbox.view import (
     is_below,
 )
 
-# What can be given up here and now; the other names of `--without-layer` belong to layers still to come.
-REMOVABLE_LAYERS = frozenset({"room", "seccomp"})
+# `privileges` is a name of `--without-layer` too, and is never given up: the worker would be the host's root.
+REMOVABLE_LAYERS = frozenset({"room", *seal.LAYERS})
 
 
 class SandboxRequest(Struct, frozen=True, kw_only=True):
@@ -44,8 +47,10 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
         caller_environment: The environment of whoever started us.
         extra_environment: ``NAME`` or ``NAME=VALUE`` that the operator passes besides.
         limits: Limits that somebody named.
+        exec: Which programs may run besides the command.
         layers_off: Layers given up by ``--without-layer``.
         run_id: Shown inside; gives no right.
+        cache_folder: Where searches of library folders are remembered; empty: nowhere.
     """
 
     argv: tuple[str, ...]
@@ -57,8 +62,10 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
     caller_environment: Mapping[str, str] = {}
     extra_environment: tuple[str, ...] = ()
     limits: LimitRequest = LimitRequest()
+    exec: ExecPolicy = ExecPolicy()
     layers_off: frozenset[str] = frozenset()
     run_id: str = ""
+    cache_folder: str = ""
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):
@@ -80,6 +87,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
         program: The file to execute; empty lets the search path decide inside.
         workspace_link: The logical path by which the operator came to the workspace, if a link.
         stdin_is_terminal and so on: What the caller's standard streams are.
+        seal: What may run here, and where code may be loaded from.
         notes: Things the operator should know.
     """
 
@@ -108,6 +116,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     stdin_is_terminal: bool = False
     stdout_is_terminal: bool = False
     stderr_is_terminal: bool = False
+    seal: SealFacts = SealFacts()
     notes: tuple[str, ...] = ()
 
 
@@ -126,6 +135,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
             error goes there too.
         worker_uid, worker_gid: Who the worker is on the host.
         limits: The named limits and the defaults; who holds them is found out at the start (holding.py).
+        seal: What no command may step over.
         layers_off: What was given up.
     """
 
@@ -151,16 +161,13 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     tools: RoomTools
     interpreter: str
     limits: LimitPlan
+    seal: SealPlan
     layers_off: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 
     @property
     def has_room(self) -> bool:
         return "room" not in self.layers_off
-
-    @property
-    def has_filter(self) -> bool:
-        return "seccomp" not in self.layers_off
 
     def describe(self) -> list[str]:
         """The plan as lines for a person; ``--dry-run`` prints them."""
@@ -172,9 +179,10 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
             f"folder: {self.cwd}",
             f"worker: {who}; no capabilities, no new privileges",
             "room: " + ("own network, every way leads to the gateway" if self.has_room else "GIVEN UP"),
-            "filter: " + ("socket families and terminal calls" if self.has_filter else "GIVEN UP"),
+            *(f"{name}: GIVEN UP" for name in seal.LAYERS if name in self.layers_off),
             "streams: " + ("a terminal of ours" if self.terminal else "pipes"),
         ]
+        lines += self.seal.describe()
         lines += self.limits.describe()
         lines += [f"view: {mount.describe()}" for mount in self.mounts]
         lines += [f"environment: {name}={value}" for name, value in sorted(self.environment.items())]
@@ -187,8 +195,10 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
 
     Raises:
         UserError: A layer is given up that cannot be, or there is no command.
+        HostError: The kernel lacks a layer that was not given up.
     """
     _refuse_unknown_layers(request.layers_off)
+    _refuse_missing_layers(request.layers_off, host)
     if not request.argv or not request.argv[0]:
         raise UserError("no-command", "there is no command to run", "stockade run [options] -- CMD...")
     operator = [host.workspace, *host.read, *host.write]
@@ -199,17 +209,21 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         *(fact.path for fact in operator),
         *(f.path for f, _ in host.libraries),
     ]
+    environment = plan_environment(
+        request.caller_environment,
+        visible_folders=folders,
+        extra=request.extra_environment,
+        run_id=request.run_id,
+        workspace=host.workspace.path,
+    )
+    if request.exec.unix_sockets and any(is_below(fact.path, "/tmp") for fact in host.write):
+        # Below /tmp lies a folder of the host's, so no socket can be made there (landlock.plan_rules).
+        environment["TMPDIR"] = "/var/tmp"
     return SandboxPlan(
         argv=request.argv,
         program=host.program,
         cwd=host.workspace.path,
-        environment=plan_environment(
-            request.caller_environment,
-            visible_folders=folders,
-            extra=request.extra_environment,
-            run_id=request.run_id,
-            workspace=host.workspace.path,
-        ),
+        environment=environment,
         mounts=tuple(plan_mounts(host)),
         workspace=Path(host.workspace.path),
         writable=tuple(Path(fact.path) for fact in host.write),
@@ -228,6 +242,13 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         tools=host.tools,
         interpreter=host.interpreter,
         limits=plan_limits(request.limits, request.run_id),
+        seal=plan_seal(
+            request.exec,
+            host.seal,
+            writable=[fact.path for fact in host.write],
+            worker_uid=host.uid,
+            layers_off=request.layers_off,
+        ),
         layers_off=request.layers_off,
         notes=host.notes,
     )
@@ -240,6 +261,17 @@ def _refuse_unknown_layers(layers_off: frozenset[str]) -> None:
             "layer-not-removable",
             f"--without-layer={refused[0]}: this layer does not exist yet or is never given up",
             f"what can be given up: {', '.join(sorted(REMOVABLE_LAYERS))}",
+        )
+
+
+def _refuse_missing_layers(layers_off: frozenset[str], host: HostFacts) -> None:
+    if host.seal.landlock_abi == 0 and "landlock" not in layers_off:
+        raise HostError(
+            "landlock-missing",
+            "this kernel has no Landlock, and no other layer keeps a permitted program from writing"
+            " code into itself through /proc/self/mem",
+            "start the kernel with lsm=landlock (CONFIG_SECURITY_LANDLOCK); or give the layer up, on record:"
+            " --without-layer=landlock",
         )
 
 

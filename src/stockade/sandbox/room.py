@@ -326,8 +326,9 @@ def _furnish(tools: RoomTools) -> tuple[dict[str, object], list[socket.socket]]:
     sockets = [_step("listener", partial(_listener, family)) for family in families]
     sockets += [_step("dns-socket", partial(_dns_socket, family)) for family in families]
     sockets.append(_step("nflog", _nflog_socket))
-    counters = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, netlink.NETLINK_NETFILTER)
-    sockets.append(counters)
+    # The supervisor's own two: counters, and which socket a connection belongs to.
+    for family in (netlink.NETLINK_NETFILTER, netlink.NETLINK_SOCK_DIAG):
+        sockets.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family))
     for name, pid, said in running:
         _finish_tool(name, pid, said)
     return {"ipv6": has_ipv6, "no_cookies": no_cookies}, sockets
@@ -404,10 +405,11 @@ class RoomBuilder:
 
 
 class BuiltRoom(Struct):
-    """A finished room: the gateway's part and the supervisor's own counter socket."""
+    """A finished room: the gateway's part, and the supervisor's own counter and socket-diagnosis sockets."""
 
     sockets: RoomSockets
     counters: socket.socket
+    diagnosis: socket.socket
     has_ipv6: bool
     has_exact_count: bool
 
@@ -474,6 +476,7 @@ def _unpack(facts: dict[str, bool], fds: list[int]) -> BuiltRoom:
     sockets = [socket.socket(fileno=fd) for fd in rest]
     for channel in sockets:
         channel.setblocking(False)
+    diagnosis = sockets.pop()
     counters = sockets.pop()
     counters.setblocking(True)
     nflog = sockets.pop()
@@ -488,4 +491,4 @@ def _unpack(facts: dict[str, bool], fds: list[int]) -> BuiltRoom:
         netns_fd=netns,
         userns_fd=userns,
     )
-    return BuiltRoom(handed, counters, facts["ipv6"], facts["no_cookies"])
+    return BuiltRoom(handed, counters, diagnosis, facts["ipv6"], facts["no_cookies"])

@@ -8,8 +8,10 @@ The order, and what breaks if swapped:
    while the stage's Python is still starting.
 3. The stage says `ready`; who and where it is gets verified, and the view compared
    with what was planned. Nothing of the worker has run.
-4. `build` returns the room's sockets. The caller serves them, writes its first record,
-   and calls `go`. Only then the stage forks the worker.
+4. The mounts are sealed from outside, and the kernel's own list of them is compared with
+   the plan; then the stage seals itself and hands out the eye (sandbox.eye).
+5. `build` returns the room's sockets. The caller serves them and the eye, writes its first
+   record, and calls `go`. Only then the stage forks the worker.
 
 Closing the lifeline, on purpose or by dying, ends all of it in the kernel.
 """
@@ -23,6 +25,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -35,16 +38,23 @@ from stockade.sandbox.enforcement import (
     WorkerExit,
     describe_enforcement,
 )
+from stockade.sandbox.eye import LISTENER_FLAGS, Eye
+from stockade.sandbox.filter import compile_filter, load_filter_table
 from stockade.sandbox.holding import HeldLimits, open_limits
+from stockade.sandbox.landlock import compile_ruleset, plan_rules
 from stockade.sandbox.lifeline import (
     Lifeline,
     StageFacts,
     compose_order,
-    parse_ready,
+    compose_seal,
+    explain_seal_failure,
+    parse_facts,
     probe_own_namespaces,
+    verify_sealed,
     verify_stage,
 )
 from stockade.sandbox.limits import LimitUsage, ReachedLimit, find_reached
+from stockade.sandbox.noexec import MountSealer, verify_mounts
 from stockade.sandbox.paths import make_folder, planted_in
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
@@ -52,9 +62,14 @@ from stockade.sandbox.signals import SignalRelay
 from stockade.sandbox.stdio import Stdio
 from stockade.sandbox.view import MountKind, is_below
 
+if TYPE_CHECKING:
+    from stockade.net.ends import Ends
+    from stockade.sandbox.owner import Owner, OwnerFinder
+
 __all__ = ["EnforcementFacts", "RoomCounters", "RoomSockets", "Sandbox", "WorkerExit"]
 
 START_TIMEOUT_S = 10.0
+SEARCH_TIMEOUT_S = 120.0  # the first search for program files on a slow disk
 
 
 class Sandbox:
@@ -73,8 +88,11 @@ class Sandbox:
         self._began = 0.0
         self._lifeline: Lifeline | None = None
         self._builder: RoomBuilder | None = None
+        self._sealer: MountSealer | None = None
+        self.eye: Eye | None = None
         self._room: BuiltRoom | None = None
         self._limits: HeldLimits | None = None
+        self._owners: OwnerFinder | None = None
         self._bwrap_pid = -1
         self._stage_fd = -1
         self._complaints = -1
@@ -133,7 +151,9 @@ class Sandbox:
         self._mark("bwrap started")
         if self.plan.has_room:
             self._builder = RoomBuilder(self.plan.tools)
-        self._mark("builder forked")
+        if self.plan.seal.mounts is not None:
+            self._sealer = MountSealer(self.plan.seal.mounts)
+        self._mark("builders forked")
         self._await_process(info)
         self._mark("process known")
         meanwhile()
@@ -141,17 +161,58 @@ class Sandbox:
         stage = self._await_ready()
         self._mark("stage ready")
         outside = probe_own_namespaces()
-        verify_stage(stage, outside=outside, has_room=self.plan.has_room, has_filter=self.plan.has_filter)
+        verify_stage(stage, outside=outside, has_room=self.plan.has_room)
         self._limits.verify(self._stage_pid)
-        self._verify_view()
+        self._verify_view()  # before the mounts change: a sealed file is the same file on another mount
+        if self._sealer is not None:
+            self._sealer.begin(self._stage_pid)
         self._mark("stage verified")
         if self._builder is not None:
             self._room = self._builder.finish(START_TIMEOUT_S)
             self._builder = None
             self._verify_room(stage)
         self._mark("room built")
-        self.facts = describe_enforcement(self.plan, stage, outside, self._room, self._limits)
+        opened: list[str] = []
+        if self._sealer is not None:
+            opened = self._sealer.finish(SEARCH_TIMEOUT_S)
+            self._sealer = None
+            verify_mounts(self._stage_pid, opened)
+        self._mark("mounts sealed")
+        stage = self._seal_stage()
+        self._mark("stage sealed")
+        self.facts = describe_enforcement(self.plan, stage, outside, self._room, opened, self._limits)
         return self._room.sockets if self._room is not None else None
+
+    def _seal_stage(self) -> StageFacts:
+        """Let the stage bind itself, and take over the eye."""
+        seal, lifeline = self.plan.seal, self._alive()
+        files = frozenset(fact for fact in map(str, self.plan.writable) if not os.path.isdir(fact))
+        rules: list[tuple[int, str]] = []
+        ruleset = b""
+        if seal.landlock_abi:
+            ruleset = compile_ruleset(seal.landlock_abi)
+            rules = plan_rules(self.plan.mounts, files, seal.executable, seal.landlock_abi)
+        program = b""
+        if seal.filter.is_needed:
+            program = compile_filter(load_filter_table(), self.plan.machine, seal.filter)
+        order = compose_seal(
+            forbids_new_code=seal.forbids_new_code,
+            ruleset=ruleset,
+            program=program,
+            flags=LISTENER_FLAGS if seal.has_eye else 0,
+            rules=rules,
+        )
+        lifeline.send_order(order, [])
+        message, fds = self._await_message("stage")
+        if fds:
+            self.eye = Eye(fds[0], self._stage_pid)
+        if message.startswith("seal-failed "):
+            raise explain_seal_failure(message.split(" "))
+        facts = parse_facts(message, "sealed")
+        verify_sealed(
+            facts, has_filter=seal.filter.is_needed, has_eye=self.eye is not None or not seal.has_eye
+        )
+        return facts
 
     def _last_step(self) -> str:
         return next(reversed(self.step_times_ms), "none")
@@ -220,17 +281,24 @@ class Sandbox:
             self._builder.begin(pid)
 
     def _await_ready(self) -> StageFacts:
+        self._alive().channel.setblocking(False)
+        message, fds = self._await_message("stage")
+        if fds:
+            self._master = fds[0]
+        return parse_facts(message, "ready")
+
+    def _await_message(self, step: str) -> tuple[str, list[int]]:
+        """The stage's next message, with the descriptors that came with it."""
         lifeline = self._alive()
-        lifeline.channel.setblocking(False)
+        handed: list[int] = []
         while True:
-            self._await_readable(lifeline.fileno(), "stage")
+            self._await_readable(lifeline.fileno(), step)
             messages, fds, is_gone = lifeline.receive()
-            if fds:
-                self._master = fds[0]
+            handed += fds
             if messages:
-                return parse_ready(messages[0])
+                return messages[0], handed
             if is_gone:
-                raise self._explain_end("stage")
+                raise self._explain_end(step)
 
     def _await_readable(self, fd: int, step: str) -> None:
         poll = select.poll()
@@ -368,10 +436,22 @@ class Sandbox:
         self._end_outside()
         self._reap_bwrap(START_TIMEOUT_S)
         if self._outcome is None and any(limit.name == "memory" for limit in self.limits_reached()):
-            self._outcome = WorkerExit(
-                signal=signal.SIGKILL
-            )  # the kernel chose the stage instead of the worker
+            # The kernel chose the stage instead of the worker.
+            self._outcome = WorkerExit(signal=signal.SIGKILL)
         on_exit(self._outcome or WorkerExit())
+
+    def find_owner(self, ends: Ends) -> Owner | None:
+        """The process inside that holds this end of a connection; None if that is not certain."""
+        if self._room is None or self._stage_fd < 0:
+            return None
+        if self._owners is None:
+            from stockade.sandbox.owner import OwnerFinder  # most runs refuse nothing
+
+            try:
+                self._owners = OwnerFinder(self._room.diagnosis, self._stage_pid, self._stage_fd)
+            except OSError:  # the sandbox has ended
+                return None
+        return self._owners.find(ends)
 
     # --- signals ---------------------------------------------------------------------------
 
@@ -470,6 +550,9 @@ class Sandbox:
         if self._builder is not None:
             self._builder.close()
             self._builder = None
+        if self._sealer is not None:
+            self._sealer.close()
+            self._sealer = None
         if self._lifeline is not None:
             self._reactor.unwatch(self._lifeline.fileno())
             self._lifeline.close()  # the stage ends on this, and with it the PID namespace
@@ -483,10 +566,18 @@ class Sandbox:
             stop.withdraw()
 
     def close(self) -> None:
-        """Give back what is left: the room's counter socket and handles."""
+        """Give back what is left: the eye, the room's counter socket and handles."""
         self.kill()
+        if self.eye is not None:
+            self._reactor.unwatch(self.eye.fileno())
+            self.eye.close()
+            self.eye = None
+        if self._owners is not None:
+            self._owners.close()
+            self._owners = None
         if self._room is not None:
             self._room.counters.close()
+            self._room.diagnosis.close()
             self._room.sockets.close()
             self._room = None
         for name in ("_complaints", "_stage_fd"):

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from stockade.errors import StockadeError
 from stockade.sandbox import kernel, netlink
+from stockade.sandbox.filter import FilterWish, compile_filter, load_filter_table
 from stockade.sandbox.probe import find_tool, probe_interpreter, probe_worker
 from stockade.sandbox.room import (
     CAPTURE_PORT,
@@ -29,7 +30,6 @@ from stockade.sandbox.room import (
     render_addresses,
     render_rules,
 )
-from stockade.sandbox.socket_filter import compile_filter, load_filter_table
 
 _SO_MARK, _IP_TRANSPARENT, _IPV6_TRANSPARENT = 36, 19, 75
 _LANDLOCK_CREATE_RULESET = 444
@@ -222,7 +222,7 @@ def _try_sockets() -> str:
 
 
 def _try_filter() -> str:
-    program = compile_filter(load_filter_table(), os.uname().machine)
+    program = compile_filter(load_filter_table(), os.uname().machine, FilterWish())
 
     def install() -> str:
         libc = ctypes.CDLL(None, use_errno=True)

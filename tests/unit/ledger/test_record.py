@@ -14,6 +14,7 @@ from stockade.errors import InternalError
 from stockade.ledger.record import (
     RECORD_LIMIT_BYTES,
     Redactor,
+    clean_fields,
     clean_text,
     decision_id,
     encode_record,
@@ -320,3 +321,27 @@ def test_what_cannot_be_a_folder_or_an_argument_is_no_run_name(text: str) -> Non
 
 def test_decision_id_is_short_and_tells_run_and_record() -> None:
     assert decision_id("20261130T085500-1f7f3a", 42) == "r7f3a-42"
+
+
+@pytest.mark.parametrize("other", [{"name": "a.test"}, {"path": "/?token=x"}, {"raw": "a\u202eb"}])
+@pytest.mark.parametrize(
+    "command",
+    [
+        {
+            "pid": 7,
+            "program": "/usr/bin/curl",
+            "argv": [b"curl", b"--password", SECRET.encode()],
+            "exec": None,
+        },
+        {"argv": [f"http://user:{SECRET}@a.test/"], "program": "/tmp/a\x1b[2J\u2028b", "also": [1, 2]},
+    ],
+)
+def test_fields_that_were_cleaned_before_are_written_as_if_they_had_not_been(
+    command: dict[str, object], other: dict[str, object]
+) -> None:
+    cleaned = clean_fields(command, REDACTOR)
+    for _ in range(2):
+        line = encode(command=cleaned, **other)
+        assert line == encode(command=command, **other)
+        assert SECRET not in shown_text(line)
+        assert len(shown_text(line).splitlines()) == 1

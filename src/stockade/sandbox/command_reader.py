@@ -1,0 +1,247 @@
+"""What a waiting execve is about: its path, its arguments, and the file that it would run.
+
+Everything here comes from a hostile process: strings may be endless, unmapped or
+changing, links may loop, the file may be a device. What cannot be read is reported as
+such, and is a denial. Paths are walked by hand, one component at a time and without the
+kernel following a link for us, since ``/proc/self`` means the worker and not this process.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from stockade.decision.script import HEAD_BYTES, parse_script
+from stockade.sandbox import kernel
+from stockade.sandbox.eye import Sighting
+
+PATH_LIMIT = 4096
+ARGUMENT_LIMIT = 1024
+ARGUMENTS_LIMIT = 64
+_PAGE = 4096
+_LINKS_DEEP = 40  # as the kernel
+_AT_FDCWD, _AT_EMPTY_PATH = -100, 0x1000
+# What the kernel would say by itself about a path that leads to no file.
+_KERNEL_SAYS = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES))
+
+
+class CommandTry(Struct, frozen=True, kw_only=True):
+    """One execve that waits.
+
+    Attributes:
+        path: As it was given, empty for a descriptor alone.
+        argv: The arguments, cut to `ARGUMENTS_LIMIT` and `ARGUMENT_LIMIT`.
+        identity: Device and inode of the file; None if there is none.
+        file: Its path as the kernel names it, ``/memfd:x (deleted)`` for one in memory.
+        interpreter: What its ``#!`` line starts (`Script.text`), empty if it has none.
+        is_program: A regular file with a bit that permits execution.
+        unreadable: Why it could not be looked at; empty if it could.
+    """
+
+    path: str = ""
+    argv: tuple[str, ...] = ()
+    identity: tuple[int, int] | None = None
+    file: str = ""
+    interpreter: str = ""
+    is_program: bool = False
+    unreadable: str = ""
+
+
+def read_command(sighting: Sighting, *, is_at: bool) -> CommandTry:
+    """Read what a sighted execve (or execveat, `is_at`) wants. Raises nothing."""
+    args = sighting.args
+    try:
+        folder, flags = (_signed(args[0]), args[4] & 0xFFFFFFFF) if is_at else (_AT_FDCWD, 0)
+        path_at, argv_at = args[1:3] if is_at else args[:2]
+        path = read_string(sighting.pid, path_at, PATH_LIMIT)
+        argv = tuple(read_arguments(sighting.pid, argv_at))
+    except OSError as error:
+        return CommandTry(unreadable=f"its memory cannot be read: {error.strerror}")
+    shown, words = os.fsdecode(path), tuple(map(os.fsdecode, argv))
+    try:
+        fd = open_target(
+            sighting.pid, folder, path, is_by_descriptor=bool(flags & _AT_EMPTY_PATH) and not path
+        )
+    except OSError as error:
+        if error.errno in _KERNEL_SAYS:
+            return CommandTry(path=shown, argv=words)
+        return CommandTry(path=shown, argv=words, unreadable=f"its path cannot be followed: {error.strerror}")
+    try:
+        return _look_at(fd, shown, words)
+    finally:
+        os.close(fd)
+
+
+def _look_at(fd: int, path: str, argv: tuple[str, ...]) -> CommandTry:
+    status = os.fstat(fd)
+    is_program = stat.S_ISREG(status.st_mode) and bool(status.st_mode & 0o111)
+    script = parse_script(_head_of(fd)) if is_program else None
+    return CommandTry(
+        path=path,
+        argv=argv,
+        identity=(status.st_dev, status.st_ino),
+        file=os.readlink(f"/proc/self/fd/{fd}"),
+        interpreter="" if script is None else script.text,
+        is_program=is_program,
+    )
+
+
+def _head_of(fd: int) -> bytes:
+    """The first bytes of a regular file held by an O_PATH descriptor; empty if we may not read it."""
+    try:
+        readable = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    try:
+        return os.read(readable, HEAD_BYTES)
+    finally:
+        os.close(readable)
+
+
+# --- memory ------------------------------------------------------------------------------------
+
+
+def read_string(pid: int, address: int, limit: int) -> bytes:
+    """A string of another process, up to its NUL or the limit.
+
+    Raises:
+        OSError: It cannot be read (EFAULT), or is longer than the limit (ENAMETOOLONG).
+    """
+    found = b""
+    while len(found) < limit:
+        # Never over the end of a page: the next one need not be there.
+        wanted = min(_PAGE - (address + len(found)) % _PAGE, limit - len(found))
+        part = kernel.read_memory(pid, address + len(found), wanted)
+        text, nul, _rest = part.partition(b"\0")
+        found += text
+        if nul:
+            return found
+        if len(part) < wanted:
+            break
+    raise OSError(errno.ENAMETOOLONG, "it has no end")
+
+
+def read_arguments(pid: int, address: int) -> Iterator[bytes]:
+    """The strings of an argument vector, the first ones and the beginnings of long ones."""
+    if address == 0:
+        return
+    for index in range(ARGUMENTS_LIMIT):
+        pointer = int.from_bytes(kernel.read_memory(pid, address + 8 * index, 8), "little")
+        if pointer == 0:
+            return
+        try:
+            yield read_string(pid, pointer, ARGUMENT_LIMIT)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            yield kernel.read_memory(pid, pointer, 64) + "…".encode()
+    yield "…".encode()
+
+
+def _signed(word: int) -> int:
+    word &= 0xFFFFFFFF
+    return word - (1 << 32) if word & 0x80000000 else word
+
+
+# --- paths -------------------------------------------------------------------------------------
+
+
+def open_target(pid: int, folder: int, path: bytes, *, is_by_descriptor: bool = False) -> int:
+    """An O_PATH descriptor of the file that a path leads to in the view of another process.
+
+    Args:
+        pid: The calling thread.
+        folder: Its descriptor that a relative path starts from, or AT_FDCWD.
+        path: As given.
+        is_by_descriptor: The descriptor itself is meant (``AT_EMPTY_PATH``).
+
+    Raises:
+        OSError: As the kernel would say it, or EPERM for what may not be looked at.
+    """
+    if is_by_descriptor:
+        return os.open(f"/proc/{pid}/fd/{folder}", os.O_PATH | os.O_CLOEXEC)
+    if not path:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+    start = "cwd" if folder == _AT_FDCWD else f"fd/{folder}"
+    walk = _Walk(pid)
+    try:
+        return walk.follow(path, f"/proc/{pid}/root" if path.startswith(b"/") else f"/proc/{pid}/{start}")
+    finally:
+        walk.close()
+
+
+class _Walk:
+    """One path, one component at a time. `here` is where it has come to."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._here = -1
+        self._links = 0
+        self._proc = _device_of(f"/proc/{pid}/root/proc")
+
+    def close(self) -> None:
+        if self._here >= 0:
+            os.close(self._here)
+            self._here = -1
+
+    def follow(self, path: bytes, start: str) -> int:
+        self._go(os.open(start, os.O_PATH | os.O_CLOEXEC))
+        pending = [part for part in path.split(b"/") if part not in (b"", b".")]
+        while pending:
+            pending = [*self._step(pending.pop(0)), *pending]
+        found, self._here = self._here, -1
+        return found
+
+    def _step(self, name: bytes) -> list[bytes]:
+        """Go one component on; gives the components of a link that take its place."""
+        if self._is_proc_root() and name in (b"self", b"thread-self"):
+            self._go(os.open(self._own_folder(name), os.O_PATH | os.O_CLOEXEC))
+            return []
+        found = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._here)
+        status = os.fstat(found)
+        if not stat.S_ISLNK(status.st_mode):
+            self._go(found)
+            return []
+        self._links += 1
+        if self._links > _LINKS_DEEP:
+            os.close(found)
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        text = os.readlink(b"", dir_fd=found)
+        os.close(found)
+        if status.st_dev in self._proc and not self._is_proc_root():
+            # A magic link (exe, cwd, root, fd/3): what it shows is no path, so it is the kernel that follows.
+            self._go(os.open(name, os.O_PATH | os.O_CLOEXEC, dir_fd=self._here))
+            return []
+        if text.startswith(b"/"):
+            self._go(os.open(f"/proc/{self._pid}/root", os.O_PATH | os.O_CLOEXEC))
+        return [part for part in text.split(b"/") if part not in (b"", b".")]
+
+    def _go(self, fd: int) -> None:
+        self.close()
+        self._here = fd
+
+    def _is_proc_root(self) -> bool:
+        """Inodes of procfs begin with 1, which is its root (fs/proc/root.c: PROC_ROOT_INO)."""
+        status = os.fstat(self._here)
+        return status.st_dev in self._proc and status.st_ino == 1
+
+    def _own_folder(self, name: bytes) -> str:
+        """What ``/proc/self`` is for the worker, in our own procfs."""
+        with open(f"/proc/{self._pid}/status", "rb") as file:
+            group = next(int(line.split()[1]) for line in file if line.startswith(b"Tgid:"))
+        return f"/proc/{group}" if name == b"self" else f"/proc/{group}/task/{self._pid}"
+
+
+def _device_of(path: str) -> tuple[int, ...]:
+    """Devices of procfs: the worker's, and ours, in which a walk goes on after ``self``."""
+    found = []
+    for place in (path, "/proc"):
+        try:
+            found.append(os.stat(place).st_dev)
+        except OSError:
+            continue
+    return tuple(found)

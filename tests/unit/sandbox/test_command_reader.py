@@ -1,0 +1,201 @@
+"""What a waiting execve is about, read from a process that lies, loops or is gone; here of this process."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from stockade.sandbox.command_reader import (
+    ARGUMENTS_LIMIT,
+    open_target,
+    read_arguments,
+    read_command,
+    read_string,
+)
+from stockade.sandbox.eye import Sighting
+
+AT_FDCWD = -100
+HERE = os.getpid()
+
+
+def identity(path: str | Path) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+def target(path: str | bytes, folder: int = AT_FDCWD) -> tuple[int, int]:
+    fd = open_target(HERE, folder, os.fsencode(path))
+    try:
+        return os.fstat(fd).st_dev, os.fstat(fd).st_ino
+    finally:
+        os.close(fd)
+
+
+# --- paths -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/bin/sh",
+        "/usr/../bin/./sh",
+        "//bin//sh",
+        "/proc/self/root/bin/sh",
+        "/proc/thread-self/root/bin/sh",
+        "/proc/self/task/../root/proc/self/root/bin/sh",
+        "/dev/../bin/sh",
+    ],
+)
+def test_every_road_to_a_file_is_that_file(path: str) -> None:
+    assert target(path) == identity("/bin/sh")
+
+
+def test_proc_self_is_the_one_who_asks_and_not_us() -> None:
+    child = subprocess.Popen(["sleep", "30"], stdout=subprocess.DEVNULL)
+    try:
+        fd = open_target(child.pid, AT_FDCWD, b"/proc/self/exe")
+        assert (os.fstat(fd).st_dev, os.fstat(fd).st_ino) == identity(f"/proc/{child.pid}/exe")
+        assert os.fstat(fd).st_ino != os.stat("/proc/self/exe").st_ino
+        os.close(fd)
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_relative_paths_links_and_descriptors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("link").symlink_to("/bin/sh")
+    Path("up").symlink_to(f"../{tmp_path.name}/link")
+    assert target("link") == target("./up") == identity("/bin/sh")
+    folder = os.open("/bin", os.O_PATH)
+    program = os.open("/bin/sh", os.O_PATH)
+    try:
+        assert target("sh", folder) == identity("/bin/sh")
+        assert target(f"/proc/self/fd/{program}") == target(f"/dev/fd/{program}") == identity("/bin/sh")
+        fd = open_target(HERE, program, b"", is_by_descriptor=True)
+        assert os.fstat(fd).st_ino == identity("/bin/sh")[1]
+        os.close(fd)
+    finally:
+        os.close(folder)
+        os.close(program)
+
+
+@pytest.mark.parametrize(
+    ("path", "number"),
+    [
+        ("/no/such/file", errno.ENOENT),
+        ("/bin/sh/x", errno.ENOTDIR),
+        ("", errno.ENOENT),
+        ("loop", errno.ELOOP),
+        ("x" * 300, errno.ENAMETOOLONG),
+    ],
+)
+def test_what_leads_nowhere_is_said_as_the_kernel_says_it(
+    path: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    with pytest.raises(OSError) as refused:
+        target(path)
+    assert refused.value.errno == number
+
+
+# --- memory ----------------------------------------------------------------------------------
+
+
+def place(text: bytes) -> tuple[ctypes.Array[ctypes.c_char], int]:
+    buffer = ctypes.create_string_buffer(text)
+    return buffer, ctypes.addressof(buffer)
+
+
+def test_a_string_is_read_to_its_end_over_pages() -> None:
+    buffer, address = place(b"a" * 10_000)
+    assert read_string(HERE, address, 20_000) == b"a" * 10_000
+    del buffer
+
+
+def test_a_string_that_ends_at_the_last_mapped_byte_is_read_and_one_without_end_is_refused() -> None:
+    area = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(area))
+    area[:] = b"x" * len(area)
+    assert (
+        ctypes.CDLL(None, use_errno=True).mprotect(
+            ctypes.c_void_p(address + mmap.PAGESIZE), ctypes.c_size_t(mmap.PAGESIZE), 0
+        )
+        == 0
+    )
+    ctypes.memset(address + mmap.PAGESIZE - 4, 0, 1)
+    assert read_string(HERE, address + mmap.PAGESIZE - 8, 4096) == b"xxxx"
+    with pytest.raises(OSError):
+        read_string(HERE, address + mmap.PAGESIZE - 3, 4096)  # runs into what may not be read
+
+
+def test_an_address_that_is_not_there_is_refused() -> None:
+    with pytest.raises(OSError):
+        read_string(HERE, 8, 4096)
+
+
+def test_arguments_are_limited_in_number_and_length() -> None:
+    words = [place(b"w" * (5000 if index == 1 else 3)) for index in range(ARGUMENTS_LIMIT + 20)]
+    vector = (ctypes.c_void_p * (len(words) + 1))(*(address for _buffer, address in words))
+    found = list(read_arguments(HERE, ctypes.addressof(vector)))
+    assert len(found) == ARGUMENTS_LIMIT + 1
+    assert found[0] == b"www"
+    assert found[1].endswith("…".encode())
+    assert len(found[1]) < 100
+    assert found[-1] == "…".encode()
+    assert list(read_arguments(HERE, 0)) == []
+
+
+# --- the whole ---------------------------------------------------------------------------------
+
+
+def sight(path: bytes, *words: bytes, pid: int = HERE) -> tuple[Sighting, list[object]]:
+    """What the kernel would report of ``execve(path, words, …)`` by this process."""
+    held = [place(text) for text in (path, *words)]
+    vector = (ctypes.c_void_p * (len(words) + 1))(*(address for _buffer, address in held[1:]))
+    args = (held[0][1], ctypes.addressof(vector), 0, 0, 0, 0)
+    return Sighting(1, pid, 59, 0, args), [held, vector]
+
+
+def test_a_command_is_read_with_its_file_and_its_interpreter(tmp_path: Path) -> None:
+    script = tmp_path / "s.py"
+    script.write_text("#!/usr/bin/env python3\n")
+    script.chmod(0o755)
+    sighting, _kept = sight(os.fsencode(script), b"s.py", b"--all")
+    found = read_command(sighting, is_at=False)
+    assert found.identity == identity(script)
+    assert (found.path, found.argv, found.file) == (str(script), ("s.py", "--all"), str(script))
+    assert (found.interpreter, found.is_program, found.unreadable) == ("/usr/bin/env python3", True, "")
+
+
+def test_what_is_no_program_is_told_from_what_cannot_be_read(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.write_text("#!/bin/sh")
+    sighting, _kept = sight(os.fsencode(data))
+    found = read_command(sighting, is_at=False)
+    assert (found.is_program, found.interpreter, found.unreadable) == (False, "", "")
+    sighting, _kept = sight(b"/no/such/file")
+    assert read_command(sighting, is_at=False).identity is None
+    lost = read_command(Sighting(1, HERE, 59, 0, (8, 8, 0, 0, 0, 0)), is_at=False)
+    assert lost.unreadable
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    sighting, _kept = sight(b"/bin/sh", pid=gone.pid)
+    assert read_command(sighting, is_at=False).unreadable
+
+
+def test_a_file_in_memory_is_named_as_one() -> None:
+    fd = os.memfd_create("copy")
+    os.fchmod(fd, 0o755)
+    sighting, _kept = sight(f"/proc/self/fd/{fd}".encode())
+    found = read_command(sighting, is_at=False)
+    os.close(fd)
+    assert found.is_program
+    assert found.file.startswith("/memfd:copy")
