@@ -472,6 +472,40 @@ def test_a_default_whose_group_vanishes_is_held_by_the_rlimit_instead(contained:
     assert contained.facts["facts"]["limits"]["processes"]["held_by"] == "rlimit"
 
 
+def doctor(*prefix: str) -> dict[str, dict[str, Any]]:
+    """The trials of `stockade doctor` that are about limits, by name."""
+    program = (
+        "import msgspec, sys; from stockade.sandbox.limit_trial import LIMIT_TRIALS;"
+        "from stockade.sandbox.trial import run_trials;"
+        "sys.stdout.buffer.write(msgspec.json.encode(run_trials(LIMIT_TRIALS)))"
+    )
+    done = subprocess.run(
+        [*prefix, sys.executable, "-c", program], capture_output=True, timeout=15, check=True
+    )
+    return {trial["name"]: trial for trial in json.loads(done.stdout)}
+
+
+@with_group
+def test_doctor_goes_beyond_each_limit_and_says_who_holds_it() -> None:
+    trials = doctor()
+    assert all(trial["works"] for trial in trials.values())
+    for name, controller in (("limit-memory", "memory"), ("limit-processes", "pids")):
+        assert trials[name]["detail"].startswith(f"by control group {probe_place(controller).folder}")
+    assert trials["limit-files"]["detail"] == "by rlimit"
+
+
+def test_doctor_says_for_what_reason_a_limit_cannot_be_held() -> None:
+    trials = doctor(*WITHOUT_GROUP)
+    reason = "Read-only file system" if IS_ROOT else "Permission denied"
+    assert not trials["limit-memory"]["works"]
+    assert reason in trials["limit-memory"]["detail"]
+    assert "Delegate=yes" in trials["limit-memory"]["remedy"]
+    assert trials["limit-processes"]["works"]
+    assert trials["limit-processes"]["detail"].startswith("by rlimit, so refusals are not counted")
+    assert trials["limit-processes"]["detail"].endswith("fork 4 was refused")  # of four, the caller is one
+    assert trials["limit-files"]["works"]
+
+
 # --- files ---------------------------------------------------------------------------------------
 
 OPENS = """

@@ -38,6 +38,15 @@ def test_what_is_named_replaces_the_default_and_must_hold() -> None:
     assert plan.origin == "p.yaml:2"
 
 
+def test_a_dry_run_says_which_limits_must_hold() -> None:
+    assert plan_limits(LimitRequest(memory_bytes=64 * MIB), "r1").describe() == [
+        "limit: memory 64MiB (held, or the run does not start)",
+        "limit: processes 4096",
+        "limit: open-files 65536",
+        "limit: core-files 0",
+    ]
+
+
 def test_more_than_the_kernel_has_numbers_for_is_as_much_as_it_has() -> None:
     plan = plan_limits(LimitRequest(memory_bytes=1 << 80, processes=10**9), "r1")
     memory, processes = plan.find("memory"), plan.find("processes")
