@@ -26,6 +26,7 @@ import select
 import signal
 import socket
 import struct
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -43,6 +44,7 @@ GATEWAY_MARK = 0x53
 NFLOG_GROUP = 7
 NFLOG_COPY_BYTES = 96
 BACKLOG = 4096
+ROUTES_TIMEOUT_S = 1.0
 ROOM_ADDRESS, ROOM_ADDRESS6 = "198.18.0.1", "fdfe::1"
 
 _IP_TRANSPARENT, _IPV6_TRANSPARENT = 19, 75
@@ -425,17 +427,24 @@ def verify_routes(pid: int, tools: RoomTools, *, has_ipv6: bool) -> None:
     Raises:
         ContainmentError: A route is missing, or cannot be looked up.
     """
-    try:
-        texts = [_read_net(pid, "fib_trie"), _read_net(pid, "ipv6_route") if has_ipv6 else None]
-    except OSError as error:
-        raise ContainmentError("room-failed", f"the room's routes cannot be read: {error}") from error
-    missing = missing_routes(texts[0] or "", texts[1])
-    if missing:
+    deadline = time.monotonic() + ROUTES_TIMEOUT_S
+    while missing := _missing_routes_of(pid, has_ipv6):
+        if time.monotonic() < deadline:
+            time.sleep(0.002)  # the kernel installs an IPv6 address's route from a work queue
+            continue
         raise ContainmentError(
             "room-failed",
             f"{tools.ip} ended well, but the room lacks the local routes {', '.join(missing)}",
             f"see what {tools.ip} is; put the one of iproute2 first in PATH",
         )
+
+
+def _missing_routes_of(pid: int, has_ipv6: bool) -> list[str]:
+    try:
+        texts = [_read_net(pid, "fib_trie"), _read_net(pid, "ipv6_route") if has_ipv6 else None]
+    except OSError as error:
+        raise ContainmentError("room-failed", f"the room's routes cannot be read: {error}") from error
+    return missing_routes(texts[0] or "", texts[1])
 
 
 def _read_net(pid: int, name: str) -> str:

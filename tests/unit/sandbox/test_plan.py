@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from stockade.errors import UserError
+from stockade.policy.model import ExecPolicy
 from stockade.sandbox.bubblewrap import compile_arguments
 from stockade.sandbox.paths import PathFact
 from stockade.sandbox.plan import HostFacts, SandboxPlan, SandboxRequest, plan_sandbox
-from stockade.policy.model import ExecPolicy
 from stockade.sandbox.room import RoomTools
 from stockade.sandbox.seal import SealFacts
 from stockade.sandbox.view import STAGE_PATH, Mount, MountKind, chain_below
