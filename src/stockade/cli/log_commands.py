@@ -95,7 +95,7 @@ def group_by_command(records: Iterable[Record], wanted: Callable[[Record], bool]
             outcomes[record.get("of")] = record
         elif record["kind"] != ATTEMPT or record.get("by") == "gateway":
             continue  # what the gateway itself looked up belongs to no command
-        elif record.get("entry") == "exec":
+        elif record.get("entry") == "exec" and "call" not in record:
             commands[record["seq"]] = Command(record["seq"], start=record)
         elif wanted(record):
             _command_of(record, commands).attempts.append(record)

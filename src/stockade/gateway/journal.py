@@ -58,6 +58,7 @@ class Journal:
         attempts: Attempts by verdict.
         denials: How often each kind of refusal happened; bounded, the rest is counted in `denials_left_out`.
         unreached: How often each permitted place was not reached; bounded as well.
+        common_denials: Refusals of what ordinary programs try and go on without; not in `denials`.
     """
 
     KEPT_DENIALS = 1000
@@ -69,18 +70,32 @@ class Journal:
         self.attempts: Counter[Verdict] = Counter()
         self.denials: Counter[Denial] = Counter()
         self.denials_left_out = 0
+        self.common_denials = 0
         self.unreached: Counter[Unreached] = Counter()
         self._under_way: dict[int, Attempt] = {}  # let through, outcome to come
 
     def attempt(
-        self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None] | None, **more: object
+        self,
+        attempt: Attempt,
+        decision: Decision,
+        recorded: Callable[[int], None] | None,
+        *,
+        is_common: bool = False,
+        **more: object,
     ) -> int:
-        """Append one attempt; `recorded(seq)` is called when it is durable."""
+        """Append one attempt; `recorded(seq)` is called when it is durable.
+
+        Args:
+            is_common: An ordinary program tries this and goes on without: the summary for
+                people leaves it out, the record does not.
+        """
         fields = attempt_fields(attempt, decision)
         fields["policy"] = self.policy_digest
         fields.update(more)
         self.attempts[decision.verdict] += 1
-        if decision.verdict is Verdict.DENY:
+        if decision.verdict is Verdict.DENY and is_common:
+            self.common_denials += 1
+        elif decision.verdict is Verdict.DENY:
             self._count_denial(attempt, decision)
         seq = self._ledger.append("attempt", fields, recorded)
         if decision.verdict is not Verdict.DENY and attempt.query_type is None:

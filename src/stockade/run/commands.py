@@ -39,7 +39,6 @@ from stockade.vocabulary import Entry, Protocol, Reason, Verdict
 EQUAL_CALLS_RECORDED = 5
 KINDS_OF_CALLS_KEPT = 500
 EXECS_KEPT = 10_000
-_SOCKET_REASONS = frozenset((Reason.SOCKET_FAMILY_REFUSED, Reason.CONTROL_SOCKET))
 
 
 class Caller(Struct, frozen=True, kw_only=True):
@@ -95,6 +94,7 @@ class _CallRecord(Struct, frozen=True):
     attempt: Attempt
     decision: Decision
     fields: dict[str, object]
+    is_common: bool
 
 
 class _CallCount(Struct):
@@ -236,14 +236,12 @@ class Commands:
             return
         self.refused_calls += 1
         call = describe_call(self._table, self._machine, sighting.number, sighting.args, sighting.arch)
-        is_socket = refusal.reason in _SOCKET_REASONS
-        attempt = Attempt(
-            entry=Entry.SOCKET if is_socket else Entry.EXEC,
-            protocol=Protocol.SOCKET if is_socket else Protocol.EXEC,
-            call=call,
-        )
+        attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call)
         record = _CallRecord(
-            attempt, self._engine().refuse_call(attempt, refused), self._describe_call(caller, refusal)
+            attempt,
+            self._engine().refuse_call(attempt, refused),
+            self._describe_call(caller, refusal),
+            refusal.common,
         )
         key = caller.program, call
         count = self._calls.get(key)
@@ -278,7 +276,9 @@ class Commands:
         }
 
     def _append(self, record: _CallRecord, recorded: Callable[[int], None] | None, **more: object) -> None:
-        self._journal.attempt(record.attempt, record.decision, recorded, **record.fields, **more)
+        self._journal.attempt(
+            record.attempt, record.decision, recorded, is_common=record.is_common, **record.fields, **more
+        )
 
     def close(self) -> None:
         """Write what was counted and not yet recorded: one record for each kind, with its number."""

@@ -62,10 +62,10 @@ def print_summary(session: Session, completeness: Completeness | None, left_behi
 def summary_lines(session: Session, completeness: Completeness | None) -> list[str]:
     """The summary's lines; none when nothing was refused or out of reach and all is on record."""
     journal = session.journal
-    denied = journal.attempts[Verdict.DENY]
+    denied = journal.attempts[Verdict.DENY] - journal.common_denials
     lines: list[str] = []
     if denied:
-        passed = journal.attempts.total() - denied
+        passed = journal.attempts.total() - journal.attempts[Verdict.DENY]
         of_them = _questions_among(journal, denied)
         lines.append(f"stockade: {_count(denied, 'attempt')} denied{of_them}, {passed} let through")
         shown = shown_denials(journal)

@@ -56,6 +56,7 @@ class EnforcementFacts(Struct, kw_only=True):
     missing_programs: tuple[str, ...] = ()
     executable: tuple[str, ...] = ()
     landlock_abi: int = 0
+    new_code_forbidden_by_kernel: bool = False
     view: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -98,6 +99,7 @@ def describe_enforcement(
         missing_programs=plan.seal.missing,
         executable=tuple(executable),
         landlock_abi=plan.seal.landlock_abi,
+        new_code_forbidden_by_kernel=stage.status.get("mdwe") == "1",
         worker_uid=plan.worker_uid,
         started_as_root=plan.started_as_root,
         view=tuple(mount.target for mount in plan.mounts if mount.identity is not None),

@@ -43,6 +43,8 @@ def parse_facts(text: str, said: str) -> StageFacts:
             namespaces[name[3:]] = int(value)
         elif name.endswith(":"):
             status[name[:-1]] = value.strip()
+        elif name == "mdwe":
+            status[name] = value
     return StageFacts(namespaces, status)
 
 

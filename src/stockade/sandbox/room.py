@@ -44,6 +44,7 @@ GATEWAY_MARK = 0x53
 NFLOG_GROUP = 7
 NFLOG_COPY_BYTES = 96
 BACKLOG = 4096
+ROUTES_TIMEOUT_S = 1.0
 ROOM_ADDRESS, ROOM_ADDRESS6 = "198.18.0.1", "fdfe::1"
 
 _IP_TRANSPARENT, _IPV6_TRANSPARENT = 19, 75
@@ -52,7 +53,6 @@ _SO_MARK = 36
 _SIOCGIFFLAGS, _IFF_UP = 0x8913, 1
 _CAP_NET_BIND_SERVICE, _CAP_NET_ADMIN, _CAP_NET_RAW = 10, 12, 13
 _LO_TIMEOUT_MS = 5000
-_ROUTES_TIMEOUT_S = 1.0  # an IPv6 address gets its local route from a work queue of the kernel (addrconf)
 
 
 class RoomTools(Struct, frozen=True):
@@ -427,10 +427,10 @@ def verify_routes(pid: int, tools: RoomTools, *, has_ipv6: bool) -> None:
     Raises:
         ContainmentError: A route is missing, or cannot be looked up.
     """
-    deadline = time.monotonic() + _ROUTES_TIMEOUT_S
-    while missing := _missing_now(pid, has_ipv6=has_ipv6):
+    deadline = time.monotonic() + ROUTES_TIMEOUT_S
+    while missing := _missing_routes_of(pid, has_ipv6):
         if time.monotonic() < deadline:
-            time.sleep(0.002)
+            time.sleep(0.002)  # the kernel installs an IPv6 address's route from a work queue
             continue
         raise ContainmentError(
             "room-failed",
@@ -439,7 +439,7 @@ def verify_routes(pid: int, tools: RoomTools, *, has_ipv6: bool) -> None:
         )
 
 
-def _missing_now(pid: int, *, has_ipv6: bool) -> list[str]:
+def _missing_routes_of(pid: int, has_ipv6: bool) -> list[str]:
     try:
         texts = [_read_net(pid, "fib_trie"), _read_net(pid, "ipv6_route") if has_ipv6 else None]
     except OSError as error:

@@ -121,8 +121,9 @@ def test_without_an_eye_commands_are_processes_with_their_programs(tmp_path: Pat
     assert "x" * 200 in log("--ledger", str(tmp_path), "--by-command", "--why").stdout
 
 
-def test_a_refused_system_call_stands_below_the_command_that_made_it(tmp_path: Path) -> None:
-    call = {"entry": "socket", "socket": "vsock:2:1", "name": None, "address": None, "port": None}
+@pytest.mark.parametrize("entry", ["socket", "exec"])  # by its reason a call is one or the other
+def test_a_refused_system_call_stands_below_the_command_that_made_it(tmp_path: Path, entry: str) -> None:
+    call = {"entry": entry, "call": "mprotect(PROT_EXEC)", "name": None, "address": None, "port": None}
     write(
         tmp_path,
         EXEC | {"pid": 7, "program": "/usr/bin/curl", "argv": ["curl"]},

@@ -27,6 +27,7 @@ from doubles.filter_calls import (
 )
 from stockade.decision.labels import REFUSAL_CONTROL
 from stockade.errors import HostError
+from stockade.policy.load import load_policy_text
 from stockade.sandbox import bpf
 from stockade.sandbox import filter as filter_module
 from stockade.sandbox.filter import (
@@ -335,6 +336,17 @@ def test_what_would_permit_a_call(call: Call, permit: str | None) -> None:
     number, arguments = numbered("x86_64", call)
     assert number is not None
     assert find_permit(TABLE, "x86_64", FilterWish(), X86, number, arguments) == permit
+
+
+@pytest.mark.parametrize("call", [("socket", 1, 1, 0), ("mmap", 0, 4096, 7, 0x22)])
+def test_the_offered_key_loads_and_the_call_then_passes(call: Call) -> None:
+    number, arguments = numbered("x86_64", call)
+    assert number is not None
+    offer = find_permit(TABLE, "x86_64", FilterWish(), X86, number, arguments)
+    opened = load_policy_text(f"version: 1\n{offer}", "policy.yaml").exec
+    assert opened is not None
+    wish = FilterWish(code=opened.code, unix_sockets=opened.unix_sockets)
+    assert run_program(compile_filter(TABLE, "x86_64", wish), X86, number, arguments)[0] == ALLOW
 
 
 def test_nothing_is_offered_that_is_granted_already() -> None:
