@@ -1,4 +1,4 @@
-"""No native code but that of permitted files, at level `closed`: by memory, by files, by what is there already.
+"""No native code but that of permitted files, at level `closed`: by memory, by files, or over what is there.
 
 Each way is gone with nothing forbidden first, where it arrives. What each layer stops alone
 follows from what the layer is, and the table is finding F5 of the attack on the design: noexec
@@ -25,8 +25,8 @@ ANY = "exec: {mode: any}\n"
 ALL_LAYERS = ("mounts", "memfd", "landlock", "seccomp", "notify")
 
 MEMORY = {
-    "writable-and-executable", "written-then-executable", "with-a-key", "read-implies-execute", "shared-memory",
-    "memory-file-mapped", "memory-file-executed", "code-made-writable",
+    "writable-and-executable", "written-then-executable", "with-a-key", "read-implies-execute",
+    "shared-memory", "memory-file-mapped", "memory-file-executed", "code-made-writable",
 }  # fmt: skip
 FILES = {
     "file-tmp", "file-shm", "file-home", "file-work", "file-without-a-name", "file-mapped-twice", "dev-zero",
@@ -133,8 +133,8 @@ def test_the_kernel_s_own_switch_is_on_beside_the_filter(stockade: Payload) -> N
 
 IN_A_LIBRARY_FOLDER = "exec: {allow: [python3], libraries: [lib]}\n"
 AGAINST_THE_FOLDER = {
-    "load-own", "planted", "overwritten", "renamed-into", "linked-into", "made-writable", "removed", "run-tool",
-    "load-tool", "moved-aside",
+    "load-own", "planted", "overwritten", "renamed-into", "linked-into", "made-writable", "removed",
+    "run-tool", "load-tool", "moved-aside",
 }  # fmt: skip
 
 
