@@ -7,9 +7,7 @@ what the layer is: a mount flag, a file right, or a judgement before the call.
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ import pytest
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("userns", "bwrap", "room", "git")]
 
-PAYLOAD = Path(__file__).parent / "payload" / "roads.py"
 PYTHON = "/usr/bin/python3"
 LISTED = "exec: {allow: [python3]}\n"
 
@@ -26,15 +23,11 @@ Walk = Callable[..., tuple[dict[str, bool], Any]]
 
 
 @pytest.fixture
-def walk(stockade: Callable[..., Any], workspace: Path) -> Walk:
+def walk(payload: Callable[..., Any]) -> Walk:
     """Walk all roads in one run; says for each whether the program ran, and gives the run."""
 
     def go(policy: str, *layers_off: str) -> tuple[dict[str, bool], Any]:
-        shutil.copy(PAYLOAD, workspace / "roads.py")
-        extra = ["--write", str(workspace), *(f"--without-layer={name}" for name in layers_off)]
-        done = stockade([PYTHON, "roads.py", str(workspace)], policy, extra=extra)
-        assert done.code == 0, done.err
-        answers = json.loads(done.out)
+        answers, done = payload("roads.py", policy, *layers_off)
         worker = "65533" if os.geteuid() == 0 else str(os.geteuid())
         return {road: said in (worker, "4711") for road, said in answers.items()}, done
 

@@ -3,7 +3,8 @@
 Usage: contained.py [--write DIR] [--read DIR] [--hide PATH] [--invisible PATH] [--env NAME=VALUE]
                     [--facts FILE] [--memory BYTES] [--processes N] [--open-files N] [--file-size BYTES]
                     [--exec listed|any] [--allow PROGRAM] [--code closed|jit] [--unix-sockets]
-                    [--without-layer NAME] [--lose-group] [--thread] -- CMD...
+                    [--without-layer NAME] [--lose-group] [--thread] [--user-namespaces]
+                    [--close-eye-at TEXT] -- CMD...
 
 Exits like `stockade run` (100 + family for failures of ours). With --facts it leaves a
 JSON object: facts, counters, step times, and the host's view of the worker.
@@ -25,7 +26,8 @@ import msgspec
 from stockade.errors import StockadeError
 from stockade.policy.model import ExecPolicy
 from stockade.reactor import READ, Reactor
-from stockade.sandbox import supervise
+from stockade.sandbox import bubblewrap, supervise
+from stockade.sandbox.command_reader import read_command
 from stockade.sandbox.filter import find_refusal, load_filter_table
 from stockade.sandbox.holding import HeldLimits, open_limits
 from stockade.sandbox.limits import LimitPlan, LimitRequest
@@ -49,6 +51,8 @@ def main() -> int:
     parser.add_argument("--allow", action="append", default=[])
     parser.add_argument("--code", choices=("closed", "jit"), default="closed")
     parser.add_argument("--thread", action="store_true", help="build in a thread that ends at once")
+    parser.add_argument("--user-namespaces", action="store_true", help="leave out --disable-userns")
+    parser.add_argument("--close-eye-at", default="", help="close the eye when a command has this argument")
     parser.add_argument("argv", nargs="+")
     args = parser.parse_args()
     request = SandboxRequest(
@@ -80,6 +84,8 @@ def main() -> int:
 
 
 def run(request: SandboxRequest, args: argparse.Namespace) -> int:
+    if args.user_namespaces:
+        permit_user_namespaces()
     plan = plan_sandbox(request, probe_host(request))
     if args.lose_group:
         supervise.open_limits = open_limits_that_vanish
@@ -100,7 +106,7 @@ def run(request: SandboxRequest, args: argparse.Namespace) -> int:
 
     try:
         if sandbox.eye is not None:
-            answer_commands(reactor, sandbox)
+            answer_commands(reactor, sandbox, args.close_eye_at)
         sandbox.go(on_exit)
         reactor.run()
         if args.facts:
@@ -118,14 +124,30 @@ def open_limits_that_vanish(plan: LimitPlan) -> HeldLimits:
     return held
 
 
-def answer_commands(reactor: Reactor, sandbox: Sandbox) -> None:
-    """Let each command go on and refuse each reported call: no record, the other layers alone."""
+def permit_user_namespaces() -> None:
+    """One protection taken away that no option of the product takes away."""
+    compile_all = bubblewrap.compile_arguments
+    bubblewrap.compile_arguments = lambda *args, **kept: [
+        word for word in compile_all(*args, **kept) if word != "--disable-userns"
+    ]
+
+
+def answer_commands(reactor: Reactor, sandbox: Sandbox, close_at: str) -> None:
+    """Let each command go on and refuse each reported call: no record, the other layers alone.
+
+    Args:
+        close_at: A command with this argument is not answered: the listener is closed while it waits.
+    """
     eye, table = sandbox.eye, load_filter_table()
     assert eye is not None
 
     def look(_events: int) -> None:
         sighting = eye.receive()
         if sighting is None:
+            return
+        if close_at and close_at in read_command(sighting, is_at=False).argv:
+            reactor.unwatch(eye.fileno())
+            eye.close()
             return
         wish, machine = sandbox.plan.seal.filter, sandbox.plan.machine
         refusal = find_refusal(table, machine, wish, sighting.arch, sighting.number, sighting.args)
