@@ -98,7 +98,10 @@ class Journal:
         elif decision.verdict is Verdict.DENY:
             self._count_denial(attempt, decision)
         seq = self._ledger.append("attempt", fields, recorded)
-        if decision.verdict is not Verdict.DENY and attempt.query_type is None:
+        has_outcome = (
+            attempt.host is not None and attempt.query_type is None
+        )  # a command and a question have none
+        if decision.verdict is not Verdict.DENY and has_outcome:
             self._under_way[seq] = attempt
         return seq
 

@@ -165,8 +165,9 @@ class Commands:
         caller = probe_caller(sighting.pid)
         if not self._eye.is_waiting(sighting):
             return  # killed: what was read could be somebody else's
-        if not tried.unreadable and not tried.is_program:
-            self._eye.let_go_on(sighting)  # there is nothing to run, and the kernel says so best
+        if tried.nothing:
+            # Never "go on" without a record: by now the path may lead to a program (another thread's trick).
+            self._eye.refuse(sighting, tried.nothing)
             return
         attempt = Attempt(
             entry=Entry.EXEC,

@@ -38,7 +38,8 @@ class CommandTry(Struct, frozen=True, kw_only=True):
         identity: Device and inode of the file; None if there is none.
         file: Its path as the kernel names it, ``/memfd:x (deleted)`` for one in memory.
         interpreter: What its ``#!`` line starts (`Script.text`), empty if it has none.
-        is_program: A regular file with a bit that permits execution.
+        nothing: The errno that says why there is nothing to run; 0 for a regular file with a bit that
+            permits execution, and for what could not be looked at.
         unreadable: Why it could not be looked at; empty if it could.
     """
 
@@ -47,20 +48,22 @@ class CommandTry(Struct, frozen=True, kw_only=True):
     identity: tuple[int, int] | None = None
     file: str = ""
     interpreter: str = ""
-    is_program: bool = False
+    nothing: int = 0
     unreadable: str = ""
 
 
 def read_command(sighting: Sighting, *, is_at: bool) -> CommandTry:
     """Read what a sighted execve (or execveat, `is_at`) wants. Raises nothing."""
     args = sighting.args
+    folder, flags = (_signed(args[0]), args[4] & 0xFFFFFFFF) if is_at else (_AT_FDCWD, 0)
+    path_at, argv_at = args[1:3] if is_at else args[:2]
+    path = b""
     try:
-        folder, flags = (_signed(args[0]), args[4] & 0xFFFFFFFF) if is_at else (_AT_FDCWD, 0)
-        path_at, argv_at = args[1:3] if is_at else args[:2]
         path = read_string(sighting.pid, path_at, PATH_LIMIT)
         argv = tuple(read_arguments(sighting.pid, argv_at))
     except OSError as error:
-        return CommandTry(unreadable=f"its memory cannot be read: {error.strerror}")
+        why = f"its memory cannot be read: {error.strerror}"
+        return CommandTry(path=os.fsdecode(path), unreadable=why)
     shown, words = os.fsdecode(path), tuple(map(os.fsdecode, argv))
     try:
         fd = open_target(
@@ -68,7 +71,7 @@ def read_command(sighting: Sighting, *, is_at: bool) -> CommandTry:
         )
     except OSError as error:
         if error.errno in _KERNEL_SAYS:
-            return CommandTry(path=shown, argv=words)
+            return CommandTry(path=shown, argv=words, nothing=error.errno)
         return CommandTry(path=shown, argv=words, unreadable=f"its path cannot be followed: {error.strerror}")
     try:
         return _look_at(fd, shown, words)
@@ -86,7 +89,9 @@ def _look_at(fd: int, path: str, argv: tuple[str, ...]) -> CommandTry:
         identity=(status.st_dev, status.st_ino),
         file=os.readlink(f"/proc/self/fd/{fd}"),
         interpreter="" if script is None else script.text,
-        is_program=is_program,
+        nothing=0
+        if is_program
+        else errno.EACCES,  # as execve(2) says of a folder, a device, a file without x
     )
 
 

@@ -9,6 +9,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from stockade.sandbox.command_reader import (
@@ -172,7 +173,7 @@ def test_a_command_is_read_with_its_file_and_its_interpreter(tmp_path: Path) -> 
     found = read_command(sighting, is_at=False)
     assert found.identity == identity(script)
     assert (found.path, found.argv, found.file) == (str(script), ("s.py", "--all"), str(script))
-    assert (found.interpreter, found.is_program, found.unreadable) == ("/usr/bin/env python3", True, "")
+    assert (found.interpreter, found.nothing, found.unreadable) == ("/usr/bin/env python3", 0, "")
 
 
 def test_what_is_no_program_is_told_from_what_cannot_be_read(tmp_path: Path) -> None:
@@ -180,11 +181,19 @@ def test_what_is_no_program_is_told_from_what_cannot_be_read(tmp_path: Path) -> 
     data.write_text("#!/bin/sh")
     sighting, _kept = sight(os.fsencode(data))
     found = read_command(sighting, is_at=False)
-    assert (found.is_program, found.interpreter, found.unreadable) == (False, "", "")
+    assert (found.nothing, found.interpreter, found.unreadable) == (errno.EACCES, "", "")
     sighting, _kept = sight(b"/no/such/file")
-    assert read_command(sighting, is_at=False).identity is None
+    absent = read_command(sighting, is_at=False)
+    assert (absent.nothing, absent.identity, absent.unreadable) == (errno.ENOENT, None, "")
     lost = read_command(Sighting(1, HERE, 59, 0, (8, 8, 0, 0, 0, 0)), is_at=False)
-    assert lost.unreadable
+    assert (lost.nothing, lost.path) == (0, "")
+    assert "Bad address" in lost.unreadable
+    sighting, _kept = sight(b"/bin/sh")
+    half = read_command(
+        msgspec.structs.replace(sighting, args=(sighting.args[0], 8, 0, 0, 0, 0)), is_at=False
+    )
+    assert half.path == "/bin/sh"
+    assert "Bad address" in half.unreadable
     gone = subprocess.Popen(["true"])
     gone.wait()
     sighting, _kept = sight(b"/bin/sh", pid=gone.pid)
@@ -197,5 +206,5 @@ def test_a_file_in_memory_is_named_as_one() -> None:
     sighting, _kept = sight(f"/proc/self/fd/{fd}".encode())
     found = read_command(sighting, is_at=False)
     os.close(fd)
-    assert found.is_program
+    assert found.nothing == 0
     assert found.file.startswith("/memfd:copy")
