@@ -260,3 +260,31 @@ def test_the_rest_risk_with_unix_sockets_a_socket_that_appears_in_the_view_answe
     said, run = dial("exec: {allow: [python3], unix-sockets: true}\n", *extra)
     assert said == "from host"
     assert run.denials(entry="socket") == []
+
+
+LISTEN = """
+import os, socket, sys
+for folder in (sys.argv[1], "/tmp", os.environ["HOME"]):
+    try:
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(f"{folder}/own.sock")
+        server.listen()
+        socket.socket(socket.AF_UNIX).connect(f"{folder}/own.sock")
+        print("served")
+    except OSError as error:
+        print("errno", error.errno)
+"""
+
+
+def test_f6_no_socket_is_left_where_a_process_of_the_host_would_find_it(
+    stockade: Payload, workspace: Path
+) -> None:
+    policy, writable = "exec: {allow: [python3], unix-sockets: true}\n", ["--write", "."]
+    run = stockade([PYTHON, "-c", LISTEN, str(workspace)], policy, extra=writable)
+    assert run.out.splitlines() == ["errno 13", "served", "served"]
+    assert not (workspace / "own.sock").exists()
+    without = stockade(
+        [PYTHON, "-c", LISTEN, str(workspace)], policy, extra=[*writable, "--without-layer=landlock"]
+    )
+    assert without.out.splitlines() == ["served"] * 3
+    assert "own.sock" in str(without.report["left_behind"])
