@@ -187,7 +187,7 @@ def test_executable_mounts_are_read_from_mountinfo_and_the_last_at_a_place_count
 
 
 def test_a_mount_that_stayed_executable_and_mounts_that_cannot_be_read_stop_the_start() -> None:
-    """By the kernel's own list, here that of this process: what the builder says of its work is not enough."""
+    """By the kernel's own list, here that of this process: what the builder says is not enough."""
     executable = executable_mounts(Path("/proc/self/mountinfo").read_text())
     assert executable
     verify_mounts(os.getpid(), executable)
