@@ -49,8 +49,6 @@ def test_the_route_of_an_address_may_come_a_moment_after_the_address(
 
 def test_a_route_that_does_not_come_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "ROUTES_TIMEOUT_S", 0.01)
-    monkeypatch.setattr(
-        room, "_read_net", lambda _pid, name: DEFAULT if name == "ipv6_route" else FIB_TRIE
-    )
+    monkeypatch.setattr(room, "_read_net", lambda _pid, name: DEFAULT if name == "ipv6_route" else FIB_TRIE)
     with pytest.raises(ContainmentError, match="lacks the local routes fdfe::1/128"):
         verify_routes(1, TOOLS, has_ipv6=True)
