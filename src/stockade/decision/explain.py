@@ -7,7 +7,6 @@ the operator: they name rules and files. The worker sees the reason's own senten
 
 from __future__ import annotations
 
-import json
 import re
 
 from stockade.decision.commands import ProgramList
@@ -28,7 +27,13 @@ _DEFAULT_PROTOCOL = {443: Protocol.TLS, 80: Protocol.HTTP}
 
 def quote(name: str) -> str:
     """A name as it can stand in a policy."""
-    return name if _PLAIN.fullmatch(name) else json.dumps(name)
+    return name if _PLAIN.fullmatch(name) else _quote_text(name)
+
+
+def _quote_text(text: str) -> str:
+    import json  # only denials quote, and most runs start without one
+
+    return json.dumps(text)
 
 
 def allow_line(name: str, port: int, protocol: Protocol, identity: Identity = Identity.AGENT) -> str:
@@ -45,7 +50,7 @@ def allow_line(name: str, port: int, protocol: Protocol, identity: Identity = Id
 
 def internal_line(name: str, address: IPAddress, port: int) -> str:
     """The `internal:` entry that opens one private address for one name."""
-    network = json.dumps(f"{address}/{address.max_prefixlen}")
+    network = _quote_text(f"{address}/{address.max_prefixlen}")
     return f"- {{host: {quote(name)}, networks: [{network}], ports: [{port}]}}"
 
 
@@ -275,13 +280,13 @@ def explain_unlisted_program(attempt: Attempt, listed: ProgramList, *, leaves: b
 def quote_program(entry: str) -> str:
     """An entry of `exec: allow` as it can stand in a policy."""
     is_plain = _PLAIN_PROGRAM.fullmatch(entry) and entry.lower() not in _NOT_PLAIN
-    return entry if is_plain else json.dumps(entry)
+    return entry if is_plain else _quote_text(entry)
 
 
 def _shown_program(attempt: Attempt) -> str:
     """What was typed, and the file if that says more; what was typed may be a lie."""
     program = attempt.argv[0] if attempt.argv else ""
-    shown = json.dumps(escape_text(program, 80))
+    shown = _quote_text(escape_text(program, 80))
     if attempt.file is None or attempt.file == program:
         return shown
     return f"{shown} (the file {escape_text(attempt.file, 160)})"

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from stockade.ledger.record import CleanFields, Redactor, clean_fields
 from stockade.net.ends import Ends
-from stockade.sandbox.owner import Owner
+
+if TYPE_CHECKING:
+    from stockade.sandbox.owner import Owner
 
 # Of one processor; the rest is for the connections. 0.3 s pays for about 500 look-ups at once.
 ALLOWANCE_SHARE = 0.1

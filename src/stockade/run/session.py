@@ -35,7 +35,7 @@ from stockade.run.opening import opening_fields
 from stockade.run.options import RunOptions
 from stockade.run.own_addresses import probe_own_addresses
 from stockade.run.prepare import read_secrets
-from stockade.run.registries import probe_registries
+from stockade.run.registries import own_registries
 from stockade.run.time_limit import TimeLimit
 from stockade.run.upstream import probe_upstream
 from stockade.sandbox.limits import ReachedLimit
@@ -165,7 +165,7 @@ class Session:
             *self._in_force,
             self.options.identity,
             self._own_addresses,
-            places=probe_registries(os.environ),
+            places=own_registries(),
             upstream=self.upstream,
             programs=seal.reasons_to_run() if seal.lists_programs else None,
         )

@@ -5,7 +5,7 @@ be kept; the sandbox is planned, then built; only then the ledger is opened and 
 let go (`run.session`). Whatever fails says which step it was, and the command never starts.
 
 Importing the engine and the gateway takes as long as building the sandbox, so it is done
-while the kernel and the stage's Python are at work.
+while the kernel and the stage's Python are at work, and so is what needs no sandbox.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def run_contained(options: RunOptions) -> int:
     sandbox = Sandbox(plan, reactor)
     try:
         # The sandbox forks, which is sound only while there is one thread; the ledger starts a second.
-        sockets = sandbox.build(_import_what_serves)
+        sockets = sandbox.build(_prepare_what_serves)
         from stockade.run.session import Session
 
         return Session(options, policy, shelf, run_id, reactor, sandbox, sockets).run(report)
@@ -53,8 +53,11 @@ def run_contained(options: RunOptions) -> int:
         sandbox.close()
 
 
-def _import_what_serves() -> None:
+def _prepare_what_serves() -> None:
+    """Import the rest, and look up what the session will ask for and what is then remembered."""
     import_module("stockade.run.session")
     from stockade.run.opening import software_digest
+    from stockade.run.registries import own_registries
 
     software_digest()
+    own_registries()

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import errno as errors
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -162,6 +163,7 @@ class FilterWish(Struct, frozen=True, kw_only=True):
         return self.refuse_calls or self.refuse_memory_code or self.watch
 
 
+@cache
 def load_filter_table(path: Path = TABLE) -> FilterTable:
     return msgspec.json.decode(path.read_bytes(), type=FilterTable)
 

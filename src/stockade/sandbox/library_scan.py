@@ -62,7 +62,8 @@ LOADERS = (
 LINKER_CACHE = "/etc/ld.so.cache"
 ALTERNATIVES = "/etc/alternatives"
 
-_SHARED_BY_MANY = re.compile(r"[^/]*-linux-[^/]*|python.*|node_modules|perl.*|ruby.*|php.*|gems")
+# A text, compiled when first used: where all is remembered nothing asks for it.
+_SHARED_BY_MANY = r"[^/]*-linux-[^/]*|python.*|node_modules|perl.*|ruby.*|php.*|gems"
 _DEEPEST_APPLICATION = 2
 _LINKER_CACHE_MAGIC = b"glibc-ld.so.cache1.1"
 _LINKER_CACHE_LIMIT_BYTES = 16 * 1024 * 1024
@@ -232,7 +233,7 @@ def _is_application(root: str, path: str, folders: Iterable[str]) -> bool:
 
 def _may_be_in_application(root: str, path: str) -> bool:
     parts = _parts_below(root, path)[:_DEEPEST_APPLICATION]
-    return bool(parts) and not any(map(_SHARED_BY_MANY.fullmatch, parts))
+    return bool(parts) and not any(re.fullmatch(_SHARED_BY_MANY, part) for part in parts)
 
 
 def _parts_below(root: str, path: str) -> list[str]:

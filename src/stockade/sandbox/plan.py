@@ -6,7 +6,6 @@ same plan is printed by ``--dry-run``, compared in tests, and carried out by sup
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -171,6 +170,8 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
 
     def describe(self) -> list[str]:
         """The plan as lines for a person; ``--dry-run`` prints them."""
+        import shlex  # a start that is no rehearsal does without
+
         who = f"uid {self.worker_uid}, gid {self.worker_gid} on the host"
         if self.started_as_root:
             who += " (started as root: changed before bubblewrap, files keep their owner by id-mapped binds)"

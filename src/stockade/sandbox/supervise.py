@@ -2,10 +2,11 @@
 
 The order, and what breaks if swapped:
 
-1. bwrap starts. Right after it the builder is forked, which closes at once all that it
-   inherits, above all the lifeline: end of file must not wait for it.
+1. The child that will seal the mounts is forked: what it searches for it can look for
+   meanwhile. Then bwrap starts, and right after it the builder is forked, which closes at
+   once all that it inherits, above all the lifeline: end of file must not wait for it.
 2. bwrap's info tells the process, and the builder begins in that network namespace
-   while the stage's Python is still starting.
+   while the stage's Python is still starting, and we compose the order to seal.
 3. The stage says `ready`; who and where it is gets verified, and the view compared
    with what was planned. Nothing of the worker has run.
 4. The mounts are sealed from outside, and the kernel's own list of them is compared with
@@ -142,6 +143,8 @@ class Sandbox:
             raise
 
     def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
+        if self.plan.seal.mounts is not None:
+            self._sealer = MountSealer(self.plan.seal.mounts)
         self._limits = open_limits(self.plan.limits)
         self._made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
         for path in self.plan.stops:
@@ -151,11 +154,10 @@ class Sandbox:
         self._mark("bwrap started")
         if self.plan.has_room:
             self._builder = RoomBuilder(self.plan.tools)
-        if self.plan.seal.mounts is not None:
-            self._sealer = MountSealer(self.plan.seal.mounts)
-        self._mark("builders forked")
+        self._mark("builder forked")
         self._await_process(info)
         self._mark("process known")
+        order = self._compose_seal()
         meanwhile()
         self._mark("meanwhile done")
         stage = self._await_ready()
@@ -178,14 +180,14 @@ class Sandbox:
             self._sealer = None
             verify_mounts(self._stage_pid, opened)
         self._mark("mounts sealed")
-        stage = self._seal_stage()
+        stage = self._seal_stage(order)
         self._mark("stage sealed")
         self.facts = describe_enforcement(self.plan, stage, outside, self._room, opened, self._limits)
         return self._room.sockets if self._room is not None else None
 
-    def _seal_stage(self) -> StageFacts:
-        """Let the stage bind itself, and take over the eye."""
-        seal, lifeline = self.plan.seal, self._alive()
+    def _compose_seal(self) -> bytes:
+        """The order by which the stage will bind itself."""
+        seal = self.plan.seal
         files = frozenset(fact for fact in map(str, self.plan.writable) if not os.path.isdir(fact))
         rules: list[tuple[int, str]] = []
         ruleset = b""
@@ -195,14 +197,18 @@ class Sandbox:
         program = b""
         if seal.filter.is_needed:
             program = compile_filter(load_filter_table(), self.plan.machine, seal.filter)
-        order = compose_seal(
+        return compose_seal(
             forbids_new_code=seal.forbids_new_code,
             ruleset=ruleset,
             program=program,
             flags=LISTENER_FLAGS if seal.has_eye else 0,
             rules=rules,
         )
-        lifeline.send_order(order, [])
+
+    def _seal_stage(self, order: bytes) -> StageFacts:
+        """Let the stage bind itself, and take over the eye."""
+        seal = self.plan.seal
+        self._alive().send_order(order, [])
         message, fds = self._await_message("stage")
         if fds:
             self.eye = Eye(fds[0], self._stage_pid)

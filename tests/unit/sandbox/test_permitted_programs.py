@@ -118,3 +118,46 @@ def test_a_family_is_matched_once_and_one_that_matches_too_much_is_refused(
 def test_env_without_a_program_permits_env_alone() -> None:
     assert interpreters_in(b"#!/usr/bin/env\n", ["/usr/bin"]) == ["/usr/bin/env"]
     assert interpreters_in(b"#!/usr/bin/env no-such\n", ["/usr/bin"]) == ["/usr/bin/env"]
+
+
+def test_a_relative_interpreter_is_below_the_worker_s_folder(probe: Probe, tmp_path: Path) -> None:
+    # execve(2): the kernel takes the line's path as it is, so it starts from the caller's folder.
+    tool = script(tmp_path / "tool", "#!/bin/sh")
+    found = probe(str(script(tmp_path / "by_tool", "#!tool")))
+    assert paths(found)[:2] == [str(tmp_path / "by_tool"), str(tool)]
+
+
+def test_many_entries_mean_the_same_files_as_few(probe: Probe) -> None:
+    # From sixteen on the folders are listed; one more way to ask must not give another answer.
+    names = ("cat", "ls", "cp", "mv", "rm", "ln", "env", "id", "head", "tail", "sort", "uniq", "wc", "tr")
+    many = probe(*names, "sh", "/usr/bin/du", "/usr/bin/chm*", "no-such-program")
+    one_by_one = [path for name in (*names, "sh", "/usr/bin/du") for path in paths(probe(name))]
+    assert [path for path in paths(many) if not os.path.basename(path).startswith("chm")] == list(
+        dict.fromkeys(one_by_one)
+    )
+    assert "/usr/bin/chmod" in paths(many)
+    assert many.missing == ("no-such-program",)
+
+
+def test_a_star_is_no_leading_dot_and_a_dot_that_is_written_is(probe: Probe, tmp_path: Path) -> None:
+    plain, hidden = script(tmp_path / "tool", "#!/bin/sh"), script(tmp_path / ".tool", "#!/bin/sh")
+    assert str(plain) in paths(probe(f"{tmp_path}/*"))
+    assert str(hidden) not in paths(probe(f"{tmp_path}/*"))
+    assert str(hidden) in paths(probe(f"{tmp_path}/.*"))
+
+
+def test_a_chain_that_the_kernel_refuses_hides_no_shorter_one(probe: Probe, tmp_path: Path) -> None:
+    # Six scripts, each run by the next: the first is too deep for the kernel (ELOOP), the second is not.
+    chain = [tmp_path / f"s{number}" for number in range(7)]
+    script(chain[6], "#!/bin/sh")
+    for number in range(6):
+        script(chain[number], f"#!{chain[number + 1]}")
+    assert str(chain[6]) not in paths(probe(str(chain[0])))
+    assert str(chain[6]) in paths(probe(str(chain[0]), str(chain[1])))
+
+
+def test_links_that_lead_nowhere_are_no_program(probe: Probe, tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to("other")
+    (tmp_path / "other").symlink_to("one")
+    (tmp_path / "gone").symlink_to("/no/such/file")
+    assert probe("./one", "./gone").missing == ("./one", "./gone")
