@@ -11,7 +11,6 @@ counted and not yet written stands in one last record each.
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -22,6 +21,7 @@ from stockade.decision.request import Attempt, Decision
 from stockade.errors import InternalError
 from stockade.gateway.journal import Journal
 from stockade.reactor import READ
+from stockade.run.callers import Caller, Parents, probe_caller
 from stockade.sandbox.command_reader import CommandTry, read_command
 from stockade.sandbox.eye import Eye, Sighting
 from stockade.sandbox.filter import (
@@ -33,52 +33,12 @@ from stockade.sandbox.filter import (
     load_filter_table,
 )
 from stockade.sandbox.plan import SandboxPlan
-from stockade.sandbox.processes import parse_stat
+from stockade.sandbox.processes import read_stat
 from stockade.vocabulary import Entry, Protocol, Reason, Verdict
 
 EQUAL_CALLS_RECORDED = 5
 KINDS_OF_CALLS_KEPT = 500
 EXECS_KEPT = 10_000
-
-
-class Caller(Struct, frozen=True, kw_only=True):
-    """Who made a call, as far as the kernel still says it.
-
-    Attributes:
-        pid: Process (not thread) on the host, 0 if it is gone.
-        inner_pid: The same as the worker knows it.
-        parent_pid: Its parent on the host.
-        start_time: In clock ticks since boot; with the pid it names one process.
-        image: What it runs now, by which it is seen whether an exec has really happened.
-        program: The file that it runs now.
-    """
-
-    pid: int = 0
-    inner_pid: int = 0
-    parent_pid: int = 0
-    start_time: int = 0
-    image: tuple[bytes, ...] = ()
-    program: str = ""
-
-
-def probe_caller(thread: int) -> Caller:
-    """Look a thread's process up."""
-    try:
-        with open(f"/proc/{thread}/status", "rb") as file:
-            fields = dict(line.split(b":", 1) for line in file if b":" in line)
-        pid = int(fields[b"Tgid"])
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            stat = parse_stat(file.read())
-        return Caller(
-            pid=pid,
-            inner_pid=int(fields[b"NStgid"].split()[-1]),
-            parent_pid=stat.parent,
-            start_time=stat.start_time,
-            image=stat.image,
-            program=os.readlink(f"/proc/{pid}/exe"),
-        )
-    except (OSError, KeyError, ValueError, IndexError):
-        return Caller()
 
 
 class _Exec(Struct):
@@ -130,6 +90,7 @@ class Commands:
         self._table = load_filter_table()
         self._permitted = {program.identity: program.path for program in plan.seal.programs}
         self._lists = plan.seal.lists_programs
+        self._parents = Parents()
         self._execs: dict[int, _Exec] = {}
         self._calls: dict[tuple[str, str], _CallCount] = {}
         self.refused_calls = 0
@@ -149,12 +110,18 @@ class Commands:
 
     def exec_of(self, pid: int, start_time: int) -> int | None:
         """The number of the attempt by which a process last called exec itself; None if it never did."""
+        if pid not in self._execs:
+            return None
+        stat = read_stat(pid)
+        return self._find_exec(pid, start_time, () if stat is None else stat.image)
+
+    def _find_exec(self, pid: int, start_time: int, image: tuple[bytes, ...]) -> int | None:
+        """The same where it is known what the process runs."""
         known = self._execs.get(pid)
         if known is None or known.start_time != start_time:
             return None
         # Permitted is not done: a full table or a missing loader makes the kernel refuse after us.
-        has_happened = probe_caller(pid).image != known.image_before
-        return known.seq if has_happened else known.seq_before
+        return known.seq if image != known.image_before else known.seq_before
 
     # --- commands ----------------------------------------------------------------------------
 
@@ -214,17 +181,18 @@ class Commands:
         """Who started it; None for the launched command, and for what its starter has left behind."""
         if caller.parent_pid in (0, self._eye.stage_pid):
             return None
-        parent = probe_caller(caller.parent_pid)
+        parent = self._parents.probe(caller.parent_pid)
+        process = parent.process
         return {
-            "pid": parent.inner_pid,
+            "pid": process.inner_pid,
             "program": parent.program,
-            "exec": self.exec_of(parent.pid, parent.start_time),
+            "exec": self._find_exec(process.pid, process.start_time, process.image),
         }
 
     def _remember(self, caller: Caller, seq: int) -> None:
         if len(self._execs) >= EXECS_KEPT:
             self._execs.pop(next(iter(self._execs)))
-        before = self.exec_of(caller.pid, caller.start_time)
+        before = self._find_exec(caller.pid, caller.start_time, caller.image)
         self._execs.pop(caller.pid, None)  # so that the oldest one stays first
         self._execs[caller.pid] = _Exec(caller.start_time, seq, caller.image, before)
 
@@ -238,13 +206,14 @@ class Commands:
         self.refused_calls += 1
         call = describe_call(self._table, self._machine, sighting.number, sighting.args, sighting.arch)
         attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call)
+        program = caller.program
         record = _CallRecord(
             attempt,
             self._engine().refuse_call(attempt, refused),
-            self._describe_call(caller, refusal),
+            self._describe_call(caller, program, refusal),
             refusal.common,
         )
-        key = caller.program, call
+        key = program, call
         count = self._calls.get(key)
         if count is None and len(self._calls) >= KINDS_OF_CALLS_KEPT:
             key = "", ""  # one place for all that has none
@@ -268,11 +237,11 @@ class Commands:
             )
         return refusal, RefusedCall(refusal.name, refusal.reason, refusal.why, find_permit(*asked))
 
-    def _describe_call(self, caller: Caller, refusal: Refusal) -> dict[str, object]:
+    def _describe_call(self, caller: Caller, program: str, refusal: Refusal) -> dict[str, object]:
         return {
-            "program": caller.program or None,
+            "program": program or None,
             "pid": caller.inner_pid,
-            "exec": self.exec_of(caller.pid, caller.start_time),
+            "exec": self._find_exec(caller.pid, caller.start_time, caller.image),
             "layer": refusal.layer,
         }
 

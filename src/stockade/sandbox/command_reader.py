@@ -59,8 +59,9 @@ def read_command(sighting: Sighting, *, is_at: bool) -> CommandTry:
     path_at, argv_at = args[1:3] if is_at else args[:2]
     path = b""
     try:
-        path = read_string(sighting.pid, path_at, PATH_LIMIT)
-        argv = tuple(read_arguments(sighting.pid, argv_at))
+        memory = Memory(sighting.pid)
+        path = memory.string(path_at, PATH_LIMIT)
+        argv = tuple(memory.arguments(argv_at))
     except OSError as error:
         why = f"its memory cannot be read: {error.strerror}"
         return CommandTry(path=os.fsdecode(path), unreadable=why)
@@ -110,41 +111,61 @@ def _head_of(fd: int) -> bytes:
 # --- memory ------------------------------------------------------------------------------------
 
 
-def read_string(pid: int, address: int, limit: int) -> bytes:
-    """A string of another process, up to its NUL or the limit.
+class Memory:
+    """Strings of another process. A page is read once: arguments mostly lie side by side.
 
-    Raises:
-        OSError: It cannot be read (EFAULT), or is longer than the limit (ENAMETOOLONG).
+    Raises, in all that reads:
+        OSError: It cannot be read (EFAULT), or a string is longer than its limit (ENAMETOOLONG).
     """
-    found = b""
-    while len(found) < limit:
-        # Never over the end of a page: the next one need not be there.
-        wanted = min(_PAGE - (address + len(found)) % _PAGE, limit - len(found))
-        part = kernel.read_memory(pid, address + len(found), wanted)
-        text, nul, _rest = part.partition(b"\0")
-        found += text
-        if nul:
-            return found
-        if len(part) < wanted:
-            break
-    raise OSError(errno.ENAMETOOLONG, "it has no end")
 
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._pages: dict[int, bytes] = {}
 
-def read_arguments(pid: int, address: int) -> Iterator[bytes]:
-    """The strings of an argument vector, the first ones and the beginnings of long ones."""
-    if address == 0:
-        return
-    for index in range(ARGUMENTS_LIMIT):
-        pointer = int.from_bytes(kernel.read_memory(pid, address + 8 * index, 8), "little")
-        if pointer == 0:
+    def string(self, address: int, limit: int) -> bytes:
+        """A string up to its NUL, which must come within the limit."""
+        found = b""
+        while len(found) < limit:
+            page, start = self._page(address + len(found))
+            stop = start + limit - len(found)
+            end = page.find(b"\0", start, stop)
+            if end >= 0:
+                return found + page[start:end]
+            found += page[start:stop]
+        raise OSError(errno.ENAMETOOLONG, "it has no end")
+
+    def arguments(self, address: int) -> Iterator[bytes]:
+        """The strings of an argument vector, the first ones and the beginnings of long ones."""
+        if address == 0:
             return
-        try:
-            yield read_string(pid, pointer, ARGUMENT_LIMIT)
-        except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
-                raise
-            yield kernel.read_memory(pid, pointer, 64) + "…".encode()
-    yield "…".encode()
+        for index in range(ARGUMENTS_LIMIT):
+            pointer = int.from_bytes(self._bytes(address + 8 * index, 8), "little")
+            if pointer == 0:
+                return
+            try:
+                yield self.string(pointer, ARGUMENT_LIMIT)
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
+                yield self._bytes(pointer, 64) + "…".encode()
+        yield "…".encode()
+
+    def _bytes(self, address: int, length: int) -> bytes:
+        found = b""
+        while len(found) < length:
+            page, start = self._page(address + len(found))
+            found += page[start : start + length - len(found)]
+        return found
+
+    def _page(self, address: int) -> tuple[bytes, int]:
+        """The page of an address, and where in it the address lies."""
+        start = address % _PAGE
+        page = self._pages.get(address - start)
+        if page is None:
+            page = self._pages[address - start] = kernel.read_memory(self._pid, address - start, _PAGE)
+        if len(page) < _PAGE:
+            raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
+        return page, start
 
 
 def _signed(word: int) -> int:
@@ -186,7 +207,6 @@ class _Walk:
         self._pid = pid
         self._here = -1
         self._links = 0
-        self._proc = _device_of(f"/proc/{pid}/root/proc")
 
     def close(self) -> None:
         if self._here >= 0:
@@ -203,7 +223,7 @@ class _Walk:
 
     def _step(self, name: bytes) -> list[bytes]:
         """Go one component on; gives the components of a link that take its place."""
-        if self._is_proc_root() and name in (b"self", b"thread-self"):
+        if name in (b"self", b"thread-self") and self._is_proc_root():
             self._go(os.open(self._own_folder(name), os.O_PATH | os.O_CLOEXEC))
             return []
         found = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._here)
@@ -217,7 +237,7 @@ class _Walk:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         text = os.readlink(b"", dir_fd=found)
         os.close(found)
-        if status.st_dev in self._proc and not self._is_proc_root():
+        if self._is_on_proc(status) and not self._is_proc_root():
             # A magic link (exe, cwd, root, fd/3): what it shows is no path, so it is the kernel that follows.
             self._go(os.open(name, os.O_PATH | os.O_CLOEXEC, dir_fd=self._here))
             return []
@@ -232,7 +252,11 @@ class _Walk:
     def _is_proc_root(self) -> bool:
         """Inodes of procfs begin with 1, which is its root (fs/proc/root.c: PROC_ROOT_INO)."""
         status = os.fstat(self._here)
-        return status.st_dev in self._proc and status.st_ino == 1
+        return status.st_ino == 1 and self._is_on_proc(status)
+
+    def _is_on_proc(self, status: os.stat_result) -> bool:
+        """The worker's procfs, or ours, in which a walk goes on after ``self``."""
+        return status.st_dev in (_device_of(f"/proc/{self._pid}/root/proc"), _device_of("/proc"))
 
     def _own_folder(self, name: bytes) -> str:
         """What ``/proc/self`` is for the worker, in our own procfs."""
@@ -241,12 +265,8 @@ class _Walk:
         return f"/proc/{group}" if name == b"self" else f"/proc/{group}/task/{self._pid}"
 
 
-def _device_of(path: str) -> tuple[int, ...]:
-    """Devices of procfs: the worker's, and ours, in which a walk goes on after ``self``."""
-    found = []
-    for place in (path, "/proc"):
-        try:
-            found.append(os.stat(place).st_dev)
-        except OSError:
-            continue
-    return tuple(found)
+def _device_of(path: str) -> int | None:
+    try:
+        return os.stat(path).st_dev
+    except OSError:
+        return None

@@ -29,6 +29,7 @@ def plan_environment(
     extra: Sequence[str],
     run_id: str,
     workspace: str,
+    temporary: str = "/tmp",
 ) -> dict[str, str]:
     """The whole environment of the worker.
 
@@ -38,6 +39,7 @@ def plan_environment(
         extra: What the operator passes: ``NAME`` (the caller's value) or ``NAME=VALUE``.
         run_id: Shown inside as STOCKADE_RUN; it gives no right.
         workspace: Becomes PWD.
+        temporary: Becomes TMPDIR.
     """
     passed = {name: value for name, value in caller.items() if _is_passed(name)}
     virtual_env = caller.get("VIRTUAL_ENV", "")
@@ -51,7 +53,7 @@ def plan_environment(
         "LOGNAME": USER,
         "SHELL": "/bin/sh",
         "PWD": workspace,
-        "TMPDIR": "/tmp",
+        "TMPDIR": temporary,
         "STOCKADE": "1",
         "STOCKADE_RUN": run_id,
     }

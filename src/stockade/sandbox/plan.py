@@ -216,10 +216,8 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         extra=request.extra_environment,
         run_id=request.run_id,
         workspace=host.workspace.path,
+        temporary=_temporary_folder(request, host),
     )
-    if request.exec.unix_sockets and any(is_below(fact.path, "/tmp") for fact in host.write):
-        # Below /tmp lies a folder of the host's, so no socket can be made there (landlock.plan_rules).
-        environment["TMPDIR"] = "/var/tmp"
     return SandboxPlan(
         argv=request.argv,
         program=host.program,
@@ -253,6 +251,15 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         layers_off=request.layers_off,
         notes=host.notes,
     )
+
+
+def _temporary_folder(request: SandboxRequest, host: HostFacts) -> str:
+    """Where programs put what lasts as long as they do, sockets among it.
+
+    With a writable folder of the host's below /tmp no socket can be made in /tmp (landlock.plan_rules).
+    """
+    is_taken = any(is_below(fact.path, "/tmp") for fact in host.write)
+    return "/var/tmp" if request.exec.unix_sockets and is_taken else "/tmp"
 
 
 def _refuse_unknown_layers(layers_off: frozenset[str]) -> None:

@@ -83,10 +83,12 @@ def probe_host(request: SandboxRequest) -> HostFacts:
     search_path = plan_search_path(
         request.caller_environment.get("PATH", ""), ["/usr", *(fact.path for fact in shown)]
     )
+    etc = probe_etc()
+    system = ("/usr", *(path for path, _to in links), *folders, *(f"/etc/{name}" for name, _is_folder in etc))
     program = resolve_program(
         request.argv[0] if request.argv else "",
         workspace=workspace.path,
-        visible=("/usr", *(path for path, _to in links), *folders, *(fact.path for fact in shown)),
+        visible=(*system, *(fact.path for fact in shown)),
         inside_path=search_path,
         caller_path=request.caller_environment.get("PATH", ""),
     )
@@ -114,7 +116,7 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         interpreter=interpreter,
         root_links=links,
         root_folders=folders,
-        etc=probe_etc(),
+        etc=etc,
         caches=tuple(path for path in CACHES_SHOWN if os.path.isdir(path)),
         workspace=workspace,
         read=read,

@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from stockade.sandbox import kernel
 from stockade.sandbox.command_reader import (
     ARGUMENTS_LIMIT,
+    Memory,
     open_target,
-    read_arguments,
     read_command,
-    read_string,
 )
 from stockade.sandbox.eye import Sighting
 
@@ -117,7 +117,7 @@ def place(text: bytes) -> tuple[ctypes.Array[ctypes.c_char], int]:
 
 def test_a_string_is_read_to_its_end_over_pages() -> None:
     buffer, address = place(b"a" * 10_000)
-    assert read_string(HERE, address, 20_000) == b"a" * 10_000
+    assert Memory(HERE).string(address, 20_000) == b"a" * 10_000
     del buffer
 
 
@@ -132,26 +132,41 @@ def test_a_string_that_ends_at_the_last_mapped_byte_is_read_and_one_without_end_
         == 0
     )
     ctypes.memset(address + mmap.PAGESIZE - 4, 0, 1)
-    assert read_string(HERE, address + mmap.PAGESIZE - 8, 4096) == b"xxxx"
+    assert Memory(HERE).string(address + mmap.PAGESIZE - 8, 4096) == b"xxxx"
     with pytest.raises(OSError):
-        read_string(HERE, address + mmap.PAGESIZE - 3, 4096)  # runs into what may not be read
+        Memory(HERE).string(address + mmap.PAGESIZE - 3, 4096)  # runs into what may not be read
 
 
 def test_an_address_that_is_not_there_is_refused() -> None:
     with pytest.raises(OSError):
-        read_string(HERE, 8, 4096)
+        Memory(HERE).string(8, 4096)
 
 
 def test_arguments_are_limited_in_number_and_length() -> None:
     words = [place(b"w" * (5000 if index == 1 else 3)) for index in range(ARGUMENTS_LIMIT + 20)]
     vector = (ctypes.c_void_p * (len(words) + 1))(*(address for _buffer, address in words))
-    found = list(read_arguments(HERE, ctypes.addressof(vector)))
+    found = list(Memory(HERE).arguments(ctypes.addressof(vector)))
     assert len(found) == ARGUMENTS_LIMIT + 1
     assert found[0] == b"www"
     assert found[1].endswith("…".encode())
     assert len(found[1]) < 100
     assert found[-1] == "…".encode()
-    assert list(read_arguments(HERE, 0)) == []
+    assert list(Memory(HERE).arguments(0)) == []
+
+
+def test_arguments_that_lie_side_by_side_are_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler's fifty arguments, for each of which the command waits."""
+    reads = []
+    read = kernel.read_memory
+    monkeypatch.setattr(kernel, "read_memory", lambda *where: reads.append(where) or read(*where))
+    words = [b"-DOPTION%d=1" % index for index in range(50)]
+    buffer, address = place(b"\0".join(words))
+    starts = [address + sum(len(word) + 1 for word in words[:index]) for index in range(50)]
+    vector = (ctypes.c_void_p * 51)(*starts)
+    assert list(Memory(HERE).arguments(ctypes.addressof(vector))) == words
+    # At most: the vector's 408 bytes and the words' 700 bytes, each over the border of two pages.
+    assert 1 <= len(reads) <= 4
+    del buffer
 
 
 # --- the whole ---------------------------------------------------------------------------------

@@ -169,3 +169,19 @@ def test_where_sockets_cannot_be_made_in_tmp_programs_are_told_of_another_folder
     assert plan(sockets, **below).environment["TMPDIR"] == "/var/tmp"
     assert plan(**below).environment["TMPDIR"] == "/tmp"
     assert plan(sockets).environment["TMPDIR"] == "/tmp"
+
+
+@pytest.mark.parametrize(
+    ("unix_sockets", "folder", "extra", "expected"),
+    [
+        (True, "/tmp/w", (), "/var/tmp"),  # below /tmp lies the host's, so /tmp takes no sockets
+        (True, "/home/u/w", (), "/tmp"),
+        (False, "/tmp/w", (), "/tmp"),
+        (True, "/tmp/w", ("TMPDIR=/home/u/w/tmp",), "/home/u/w/tmp"),  # the operator's word counts
+    ],
+)
+def test_programs_put_their_sockets_where_they_can_be_made(
+    unix_sockets: bool, folder: str, extra: tuple[str, ...], expected: str
+) -> None:
+    request = {"exec": ExecPolicy(unix_sockets=unix_sockets), "extra_environment": extra}
+    assert plan(request, workspace=fact(folder), write=(fact(folder),)).environment["TMPDIR"] == expected
