@@ -14,6 +14,8 @@ CONTAINED = Path(__file__).with_name("contained.py")
 # The Python of the system: the worker sees it in /usr, whoever it is and whatever runs the tests.
 PYTHON = "/usr/bin/python3"
 IS_ROOT = os.geteuid() == 0
+# A prefix that makes an ordinary user of whoever runs the tests.
+ORDINARY = ("setpriv", "--reuid", "65000", "--regid", "65000", "--clear-groups") if IS_ROOT else ()
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Contained:
 
     def __init__(self, work: Path) -> None:
         self.work = work
+        self.home = work.parent / "home"  # the operator's: what he uses decides what is held for him
         self._facts = work.parent / "facts.json"
 
     def command(self, *argv: str, options: tuple[str, ...] = ()) -> list[str]:
@@ -57,7 +60,7 @@ class Contained:
                 capture_output=True,
                 timeout=18,
                 cwd=folder,
-                env={**os.environ, "PWD": str(folder), **(environment or {})},
+                env={**os.environ, "PWD": str(folder), "HOME": str(self.home), **(environment or {})},
                 **kept,
             )
         )
@@ -72,7 +75,7 @@ class Contained:
 
     def start(self, *argv: str, options: tuple[str, ...] = (), **kept: Any) -> subprocess.Popen[bytes]:
         given = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **kept}
-        environment = {**os.environ, "PWD": str(self.work)}
+        environment = {**os.environ, "PWD": str(self.work), "HOME": str(self.home)}
         return subprocess.Popen(self.command(*argv, options=options), cwd=self.work, env=environment, **given)
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_steps import IS_ROOT, PYTHON, Contained
+from kernel_steps import IS_ROOT, ORDINARY, PYTHON, Contained, words
 
 LIST = "import os, sys; print(sorted(os.listdir(sys.argv[1])))"
 WRITE = """
@@ -128,6 +128,43 @@ def test_f6_a_fifo_in_the_workspace_is_refused_by_name(contained: Contained) -> 
     assert f"{contained.work}/deep/pipe" in refused.err
 
 
+MOUNT_AND_BIND = """
+mount -t tmpfs t /usr/local/games || exit 9
+python3 -c 'import socket, time
+s = socket.socket(socket.AF_UNIX); s.bind("/usr/local/games/own.sock"); s.listen()
+print("listening", flush=True); time.sleep(30)' & server=$!
+until [ -S /usr/local/games/own.sock ]; do sleep 0.02; done; sleep 0.1
+cd "$PWD"; "$@"; code=$?; kill $server; exit $code
+"""
+CONNECT = """
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect("/usr/local/games/own.sock"); print("reached")
+except OSError as error:
+    print("refused", error.errno)
+"""
+
+
+@pytest.mark.parametrize("is_contained", [True, False])
+def test_r123_a_socket_that_a_daemon_of_the_host_keeps_below_usr_is_covered(
+    contained: Contained, is_contained: bool
+) -> None:
+    # Servers that were built by hand keep theirs in /usr/local. It is too large to be walked through.
+    contained.work.parent.chmod(0o755)
+    look = [PYTHON, "-I", "-c", CONNECT]
+    command = contained.command(*look) if is_contained else look
+    done = subprocess.run(
+        [*ORDINARY, "unshare", "-Urm", "sh", "-c", MOUNT_AND_BIND, "sh", *command],
+        cwd=contained.work,
+        capture_output=True,
+        env={**os.environ, "PWD": str(contained.work)},
+        timeout=18,
+    )
+    said = words(done).out.splitlines()
+    assert said == ["listening", "refused 111" if is_contained else "reached"], done.stderr
+
+
 def test_r123_usual_socket_places_are_not_in_the_view(contained: Contained) -> None:
     script = "ls /run/docker.sock /run/user /run/dbus /var/run/docker.sock /tmp/.X11-unix /tmp/tmux-0 2>&1"
     result = contained("sh", "-c", script, environment={"SSH_AUTH_SOCK": "/tmp/agent"})
@@ -150,6 +187,35 @@ def test_r124_abstract_sockets_of_the_host_are_unreachable_and_own_ones_work(con
         "Errno 97" in contained.python(connect).err
     )  # without the policy's word there is no Unix socket at all
     server.close()
+
+
+MOUNT_LATER = """
+mount --make-rshared / && cd "$PWD" || exit 9
+"$@" & while [ ! -e ready ] && kill -0 $!; do sleep 0.02; done
+mount -t tmpfs t sub && touch sub/late go && wait
+"""
+
+
+@pytest.mark.parametrize("is_contained", [True, False])
+def test_f6_what_the_host_mounts_later_does_not_appear_inside(
+    contained: Contained, is_contained: bool
+) -> None:
+    # As on any machine with systemd the host's mounts are shared; a disk is mounted while the run is on.
+    (contained.work / "sub").mkdir()
+    contained.work.parent.chmod(0o755)
+    contained.work.chmod(0o777)
+    look = ("sh", "-c", "touch ready; while [ ! -e go ]; do sleep 0.02; done; ls sub; echo end")
+    command = contained.command(*look, options=("--write", str(contained.work))) if is_contained else look
+    result = words(
+        subprocess.run(
+            [*ORDINARY, "unshare", "-Urm", "sh", "-c", MOUNT_LATER, "sh", *command],
+            cwd=contained.work,
+            capture_output=True,
+            env={**os.environ, "PWD": str(contained.work)},
+            timeout=18,
+        )
+    )
+    assert result.out == ("end\n" if is_contained else "late\nend\n"), result.err
 
 
 # --- descriptors ---------------------------------------------------------------------------
@@ -301,8 +367,8 @@ def test_f14_a_work_tree_s_way_to_its_repository_cannot_be_changed(
     contained: Contained, repository: Path
 ) -> None:
     git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b.test"]
-    for words in (["commit", "-qm", "one", "--allow-empty"], ["worktree", "add", "-q", "tree"]):
-        subprocess.run([*git, *words], check=True)
+    for order in (["commit", "-qm", "one", "--allow-empty"], ["worktree", "add", "-q", "tree"]):
+        subprocess.run([*git, *order], check=True)
     script = (
         "cd .git/worktrees/tree; echo ../../c > commondir; rm -f commondir; cd ..; mv tree aside; cd ..;"
         "mv worktrees aside; cd ../tree; git log --oneline | wc -l; cd ..; git worktree add -q later; echo $?"
@@ -390,11 +456,12 @@ python3 -c "import socket; s = socket.socket(socket.AF_UNIX); s.bind('listener')
 
 @pytest.mark.needs("git")
 def test_r138_what_is_new_and_run_by_others_is_named_at_the_end(contained: Contained) -> None:
-    # Ordinary work makes such things, so it is not refused; the operator is told.
+    # Ordinary work makes such things, so it is not refused; the operator is told, and what an editor
+    # would obey at once is out of the way.
     result = contained("sh", "-c", PLANT_NEW, options=("--write", str(contained.work), *UNIX))
     assert result.out == "done\n"
     planted = [Path(path).relative_to(contained.work).as_posix() for path in contained.facts["planted"]]
-    assert planted == [".envrc", ".vscode", "door", "sub/.git"]
+    assert planted == [".envrc", ".vscode.left-by-test", "door", "sub/.git"]
     # And the next run refuses the doors among them.
     assert contained("true").code == 103
 

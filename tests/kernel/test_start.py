@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from kernel_steps import IS_ROOT, PYTHON, Contained
+from kernel_steps import IS_ROOT, ORDINARY, PYTHON, Contained
 
 from stockade.sandbox.trial import Trial, run_trials
 
@@ -132,7 +132,8 @@ def test_a_bubblewrap_that_is_too_old_is_named_so(contained: Contained) -> None:
 def test_f9_without_user_namespaces_the_start_is_refused(contained: Contained) -> None:
     # In a user namespace of its own whose limit is 0; bwrap with --unshare-all alone would go on.
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
-    prefix = ("unshare", "-Ur", "sh", "-c", script, "sh")
+    prefix = (*ORDINARY, "unshare", "-Ur", "sh", "-c", script, "sh")
+    contained.work.parent.chmod(0o755)
     result = contained("touch", "started", options=("--write", str(contained.work)), prefix=prefix)
     assert result.code == 103
     assert "userns-forbidden" in result.err
@@ -141,7 +142,22 @@ def test_f9_without_user_namespaces_the_start_is_refused(contained: Contained) -
 
 
 def test_r128_works_inside_a_user_namespace_of_another(contained: Contained) -> None:
-    assert contained("echo", "ran", prefix=("unshare", "-Ur")).out == "ran\n"
+    contained.work.parent.chmod(0o755)
+    assert contained("echo", "ran", prefix=(*ORDINARY, "unshare", "-Ur")).out == "ran\n"
+
+
+@pytest.mark.needs("root")
+def test_f1_root_that_can_be_nobody_else_is_refused(contained: Contained) -> None:
+    # Root of a user namespace that maps only itself is an ordinary user outside, unless root made it.
+    refused = contained(
+        "touch", "started", prefix=("unshare", "-Ur"), options=("--write", str(contained.work))
+    )
+    assert refused.code == 103
+    assert "root-not-given-up" in refused.err
+    assert not (contained.work / "started").exists()
+    # What it would be: the owner of the kernel's settings.
+    opened = subprocess.run(["unshare", "-Ur", "test", "-w", "/proc/sys/kernel/core_pattern"])
+    assert opened.returncode == 0
 
 
 def test_r139_a_nested_start_is_refused_and_no_variable_opens_anything(contained: Contained) -> None:

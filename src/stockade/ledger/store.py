@@ -18,6 +18,7 @@ On disk: ``SHELF/RUN_ID/records.jsonl``, one record a line. The writer holds a l
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -143,16 +144,21 @@ class Ledger:
         wake: Wake,
         on_failure: Callable[[Exception], None],
         redaction_key: bytes | None = None,
+        shelf_identity: tuple[int, int] | None = None,
     ) -> Ledger:
         """Start the ledger of a new run; the caller appends ``run.opened`` next.
 
+        Args:
+            shelf_identity: (device, inode) that the shelf must have, where it was judged before.
+
         Raises:
             UserError: The run's name cannot be a folder name, or exists already.
-            HostError: The shelf cannot be written, or others could replace what is in it.
+            HostError: The shelf cannot be written, others could replace what is in it, or did.
         """
         if not records.is_run_id(run):
             raise UserError("run-name", f"{records.clean_text(run, 80)!r} cannot name a run")
-        return cls(run, _create_record_file(shelf, run), wake, on_failure, redaction_key=redaction_key)
+        file = _create_record_file(shelf, run, shelf_identity)
+        return cls(run, file, wake, on_failure, redaction_key=redaction_key)
 
     @classmethod
     def recover(cls, shelf: Path, run: str, *, wake: Wake, on_failure: Callable[[Exception], None]) -> Ledger:
@@ -350,11 +356,12 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def _create_record_file(shelf: Path, run: str) -> RecordFile:
+def _create_record_file(shelf: Path, run: str, identity: tuple[int, int] | None = None) -> RecordFile:
     opened: list[int] = []
     try:
-        shelf_fd = _open_shelf(shelf)
+        shelf_fd = _open_shelf(shelf, may_make=identity is None)
         opened.append(shelf_fd)
+        _refuse_another(shelf, shelf_fd, identity)
         os.mkdir(run, 0o700, dir_fd=shelf_fd)
         folder_fd = os.open(run, _FOLDER_FLAGS, dir_fd=shelf_fd)
         opened.append(folder_fd)
@@ -378,7 +385,7 @@ def _create_record_file(shelf: Path, run: str) -> RecordFile:
 def _reopen_record_file(shelf: Path, run: str, whole_bytes: int) -> RecordFile:
     opened: list[int] = []
     try:
-        shelf_fd = _open_shelf(shelf)
+        shelf_fd = _open_shelf(shelf, may_make=True)
         opened.append(shelf_fd)
         folder_fd = os.open(run, _FOLDER_FLAGS, dir_fd=shelf_fd)
         opened.append(folder_fd)
@@ -398,13 +405,12 @@ def _reopen_record_file(shelf: Path, run: str, whole_bytes: int) -> RecordFile:
         raise
 
 
-def _open_shelf(shelf: Path) -> int:
-    """Open the shelf, made if missing, and refuse one whose content others could swap."""
-    try:
-        os.makedirs(shelf.parent, 0o700, exist_ok=True)
-        os.mkdir(shelf, 0o700)
-    except FileExistsError:
-        pass
+def _open_shelf(shelf: Path, *, may_make: bool) -> int:
+    """Open the shelf, and refuse one whose content others could swap."""
+    if may_make:
+        with contextlib.suppress(FileExistsError):
+            os.makedirs(shelf.parent, 0o700, exist_ok=True)
+            os.mkdir(shelf, 0o700)
     shelf_fd = os.open(shelf, _FOLDER_FLAGS)
     mode = os.fstat(shelf_fd).st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -415,6 +421,16 @@ def _open_shelf(shelf: Path) -> int:
             f"chmod o-w {shelf}, or choose another folder",
         )
     return shelf_fd
+
+
+def _refuse_another(shelf: Path, shelf_fd: int, identity: tuple[int, int] | None) -> None:
+    status = os.fstat(shelf_fd)
+    if identity is not None and (status.st_dev, status.st_ino) != identity:
+        raise HostError(
+            "ledger-unsafe",
+            f"{shelf} was replaced while the run was being started",
+            "keep the ledger where no command writes",
+        )
 
 
 def _close_all(fds: list[int]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -86,8 +87,11 @@ def _find_pip(
             yield from _hosts_of(_ANY_URL.findall(setting[1]))
     for variable in _PIP_VARIABLES:
         yield from _hosts_of(environment.get(variable, "").split())
+    here = os.getcwd()  # the worker's folder, which stands first for `python -m stockade`
     for prefix in prefixes:
-        for default in _PIP_DEFAULT.finditer(_read(Path(prefix or ".") / _PIP_DEFAULTS)):
+        if prefix in ("", here):
+            continue
+        for default in _PIP_DEFAULT.finditer(_read(Path(prefix) / _PIP_DEFAULTS)):
             yield from _hosts_of((default[1], f"https://{default[2]}/"))
 
 
@@ -121,7 +125,13 @@ def _hosts_of(urls: Iterable[str]) -> Iterator[str]:
 def _read(path: Path) -> str:
     """The text of a file, or nothing if it is not there or not ours to read."""
     try:
-        with path.open("rb") as file:
-            return file.read(_MAX_BYTES).decode("utf-8", "replace")
+        with open(path, "rb", opener=_without_waiting) as file:
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            return file.read(_MAX_BYTES).decode("utf-8", "replace") if is_file else ""
     except OSError:
         return ""
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Where the workspace is a home, a FIFO may stand there, and nobody would ever write to it."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)

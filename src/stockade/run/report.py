@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from stockade.errors import StockadeError, UserError
 from stockade.gateway.journal import Denial, Journal
 from stockade.ledger.record import Redactor, clean_text
 from stockade.run.completeness import Completeness
+from stockade.run.own_files import resolve_own
+from stockade.sandbox import kernel
 from stockade.sandbox.supervise import WorkerExit
 from stockade.vocabulary import Verdict
 
@@ -152,19 +155,28 @@ class ReportFile:
         UserError: The file cannot be created, or is a link.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, folders: Iterable[str] = ()) -> None:
+        """Open it.
+
+        Args:
+            path: As it was given.
+            folders: Where commands write, or may have written: no link there is followed.
+        """
         # O_NONBLOCK: opening a FIFO that an earlier worker left must not wait for a reader.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY
         hint = "name a file (not a link) that you may write"
-        if link := _link_on_the_way(path):
-            raise UserError("report-unwritable", f"--report {path}: {link} is a link in the workspace", hint)
         try:
-            self._fd = os.open(path, flags, 0o600)
+            parent = resolve_own(path.parent, folders, "--report")
+            self._fd = kernel.open_without_links(str(parent / path.name), flags, 0o600)
             if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+                os.close(self._fd)
                 raise UserError("report-unwritable", f"--report {path}: it is no regular file", hint)
             os.truncate(self._fd, 0)
+        except UserError as error:
+            raise UserError("report-unwritable", error.message, error.hint) from error
         except OSError as error:
-            raise UserError("report-unwritable", f"--report {path}: {error.strerror}", hint) from error
+            text = os.strerror(error.errno or 0)
+            raise UserError("report-unwritable", f"--report {path}: {text}", hint) from error
 
     def write(self, session: Session, closing: dict[str, object]) -> None:
         """Write one JSON object and close the file. Secrets stay out of it as they do of the ledger."""
@@ -210,11 +222,3 @@ def _as_text(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_as_text(item) for item in value]
     return value
-
-
-def _link_on_the_way(path: Path) -> Path | None:
-    """A folder below the working folder that is a link: an earlier worker may have planted it."""
-    here = Path.cwd()
-    whole = Path(os.path.normpath(here / path))
-    between = [folder for folder in whole.parents if here in folder.parents]
-    return next((folder for folder in between if folder.is_symlink()), None)

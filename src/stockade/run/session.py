@@ -58,6 +58,7 @@ class Session:
 
     Args:
         sockets: The room's sockets; None if the operator gave the room up.
+        shelf_identity: (device, inode) of the shelf that the view covers; another one is refused.
 
     Raises:
         HostError: The ledger cannot be written.
@@ -72,6 +73,7 @@ class Session:
         reactor: Reactor,
         sandbox: Sandbox,
         sockets: RoomSockets | None,
+        shelf_identity: tuple[int, int] | None = None,
     ) -> None:
         self.options = options
         self.policy = policy
@@ -87,7 +89,13 @@ class Session:
         self._failure: StockadeError | None = None
         self._exit: WorkerExit | None = None
         self._faults = 0
-        self.ledger = Ledger.open(shelf, run_id, wake=reactor.call_threadsafe, on_failure=self._ledger_failed)
+        self.ledger = Ledger.open(
+            shelf,
+            run_id,
+            wake=reactor.call_threadsafe,
+            on_failure=self._ledger_failed,
+            shelf_identity=shelf_identity,
+        )
         self.journal = Journal(self.ledger, policy.digest)
         self._engine_in_force = self._engine()
         self.commands = self._open_eye()

@@ -13,11 +13,13 @@ from __future__ import annotations
 import os
 import time
 from importlib import import_module
+from pathlib import Path
 
 from stockade.ledger.record import new_run_id
 from stockade.ledger.store import default_shelf
 from stockade.reactor import Reactor
 from stockade.run.options import RunOptions
+from stockade.run.own_files import resolve_own, worker_folders
 from stockade.run.prepare import load_run_policy, plan_run
 from stockade.sandbox.supervise import Sandbox
 
@@ -29,13 +31,15 @@ def run_contained(options: RunOptions) -> int:
         StockadeError: A failure of ours; the command did not start, or was killed.
     """
     policy = load_run_policy(options)
-    shelf = options.ledger if options.ledger is not None else default_shelf()
+    folders = worker_folders(options, policy)
+    shelf = find_shelf(options, folders)
     run_id = new_run_id(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.urandom(4))
     report = None
     if options.report is not None and not options.is_dry_run:
         from stockade.run.report import ReportFile
 
-        report = ReportFile(options.report)  # before the plan: what is there can be covered
+        # Before the plan: what is there can be covered.
+        report = ReportFile(options.report, (os.path.realpath("."), *folders))
     plan = plan_run(options, policy, shelf, run_id)
     if options.is_dry_run:
         print("\n".join(plan.describe()))
@@ -47,10 +51,25 @@ def run_contained(options: RunOptions) -> int:
         sockets = sandbox.build(_prepare_what_serves)
         from stockade.run.session import Session
 
-        return Session(options, policy, shelf, run_id, reactor, sandbox, sockets).run(report)
+        covered = sandbox.identity_of(str(shelf))
+        session = Session(options, policy, shelf, run_id, reactor, sandbox, sockets, covered)
+        return session.run(report)
     finally:
         sandbox.kill()
         sandbox.close()
+
+
+def find_shelf(options: RunOptions, folders: tuple[str, ...]) -> Path:
+    """The shelf of ledgers as a real path.
+
+    Raises:
+        UserError: It, or the policy, is reached through a link that a command may have planted.
+    """
+    if options.policy_file is not None:
+        resolve_own(options.policy_file, folders, "--policy")
+    if options.ledger is None:
+        return resolve_own(default_shelf(), folders, "the ledger")
+    return resolve_own(options.ledger, (os.path.realpath("."), *folders), "--ledger")
 
 
 def _prepare_what_serves() -> None:

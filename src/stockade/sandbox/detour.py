@@ -1,14 +1,17 @@
-"""``commondir``: the file by which a git folder takes its settings and hooks from another one.
+"""Files of a git folder that lead git elsewhere, and what takes their place while a run is on.
 
-Git writes it into the folders of linked work trees only (gitrepository-layout(5)); in a whole
-git folder it gets around whatever protects ``config`` and ``hooks`` there, and the operator's
-next ``git status`` obeys it. What does not exist cannot be covered, so for the length of a run
-a *stop* takes its place: a ``commondir`` that says ``.``, this very folder, which changes
-nothing. The view covers it read-only; a mount point can be neither renamed nor removed inside.
+``commondir`` makes a git folder take its settings and hooks from another one. Git writes it into
+the folders of linked work trees only (gitrepository-layout(5)); in a whole git folder it gets
+around whatever protects ``config`` and ``hooks`` there, and the operator's next ``git status``
+obeys it. ``config.worktree`` is obeyed like ``config`` where ``extensions.worktreeConfig`` is on
+(git-worktree(1)). What does not exist cannot be covered, so for the length of a run a *stop*
+takes its place: a ``commondir`` that says ``.``, this very folder, or a ``config.worktree`` with
+nothing but a comment. It changes nothing. The view covers it read-only; a mount point can be
+neither renamed nor removed inside.
 
 What must stay true:
 
-* Only a stop is removed: the file that was made or found here, with nothing but ``.`` in it.
+* Only a stop is removed: the file that was made or found here, with nothing else in it.
 * Several runs may share a stop, and the last one removes it: each holds a read lock, and
   whoever removes takes the write lock. A worker cannot have that one, as its view of the
   file is read-only; with a read lock it can only make the harmless file stay.
@@ -31,7 +34,12 @@ from stockade.errors import HostError
 from stockade.sandbox import kernel
 
 NAME = "commondir"
+WORKTREE_CONFIG = "config.worktree"
 STOP = b"."
+_STOPS = {
+    NAME: STOP,
+    WORKTREE_CONFIG: b"# Empty, and held by `stockade run` while a command may write here.\n",
+}
 _TO_WORKTREES_REPOSITORY = b"../.."  # what `git worktree add` writes, from .git/worktrees/NAME
 _READ_LIMIT_BYTES = 4096
 _ATTEMPTS, _PAUSE_S = 50, 0.01
@@ -62,12 +70,12 @@ def is_detour(folder: str, whole_folders: Collection[str]) -> bool:
     return not (is_of_worktree and folder not in whole_folders and content == _TO_WORKTREES_REPOSITORY)
 
 
-def needs_stop(folder: str) -> bool:
-    """Whether a worker could make a detour here that is to be stopped; one that is there can be covered."""
-    path = git_detour(folder)
+def needs_stop(path: str) -> bool:
+    """Whether a worker could make this file and is to be stopped; one that is there can be covered."""
+    folder, name = os.path.split(path)
     if os.path.lexists(path):
         with contextlib.suppress(OSError):
-            return stat.S_ISREG(os.lstat(path).st_mode) and _read(path) == STOP  # left by a killed run
+            return stat.S_ISREG(os.lstat(path).st_mode) and _read(path) == _STOPS[name]  # of a killed run
         return False
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
         return False
@@ -104,8 +112,9 @@ class Stop(Struct):
     def _remove(self, fd: int) -> None:
         folder = _open_folder(self.path)
         try:
-            if _lock(fd, fcntl.F_WRLCK) and _is_stop(folder, fd):
-                os.unlink(NAME, dir_fd=folder)
+            name = os.path.basename(self.path)
+            if _lock(fd, fcntl.F_WRLCK) and _is_stop(folder, name, fd):
+                os.unlink(name, dir_fd=folder)
         finally:
             os.close(folder)
 
@@ -134,16 +143,17 @@ def open_stop(path: str) -> Stop:
 
 def _hold(folder: int, path: str) -> int:
     """A descriptor of the stop in this folder, with a read lock on it."""
+    name = os.path.basename(path)
     for _ in range(_ATTEMPTS):
-        fd = _open_or_make(folder)
+        fd = _open_or_make(folder, name)
         if _lock(fd, fcntl.F_RDLCK):
-            if _is_stop(folder, fd):
+            if _is_stop(folder, name, fd):
                 return fd
-            if _is_named(folder, fd):
+            if _is_named(folder, name, fd):
                 os.close(fd)
                 raise HostError(
                     "git-not-protected",
-                    f"{path} sends git to the settings and hooks of another folder",
+                    f"{path} sends git to other settings and hooks",
                     "look at it, delete it, and do not use git there before",
                 )
         os.close(fd)  # another run is just removing it
@@ -156,24 +166,24 @@ def _open_folder(path: str) -> int:
     return kernel.open_without_links(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
 
 
-def _open_or_make(folder: int) -> int:
+def _open_or_make(folder: int, name: str) -> int:
     flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     for mode in (os.O_RDWR, os.O_RDONLY):  # read-only if it is another user's: it then stays
         with contextlib.suppress(FileNotFoundError, PermissionError):
-            return os.open(NAME, flags | mode, dir_fd=folder)
-    return _make(folder)
+            return os.open(name, flags | mode, dir_fd=folder)
+    return _make(folder, name)
 
 
-def _make(folder: int) -> int:
-    """Make the file with its content in one step: git fails on an empty one."""
-    draft = f"{NAME}.{os.urandom(8).hex()}"
+def _make(folder: int, name: str) -> int:
+    """Make the file with its content in one step: git fails on an empty ``commondir``."""
+    draft = f"{name}.{os.urandom(8).hex()}"
     fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder)
     try:
-        os.write(fd, STOP)
+        os.write(fd, _STOPS[name])
         if os.geteuid() == 0:
             around = os.fstat(folder)
             os.fchown(fd, around.st_uid, around.st_gid)
-        _put_in_place(draft, folder)
+        _put_in_place(draft, name, folder)
     except OSError:
         os.close(fd)
         raise
@@ -183,16 +193,16 @@ def _make(folder: int) -> int:
     return fd
 
 
-def _put_in_place(draft: str, folder: int) -> None:
+def _put_in_place(draft: str, name: str, folder: int) -> None:
     """Give it its name, unless another run was first; the caller looks again what stands there."""
     try:
-        os.link(draft, NAME, src_dir_fd=folder, dst_dir_fd=folder)
+        os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     except FileExistsError:
         pass
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        os.rename(draft, NAME, src_dir_fd=folder, dst_dir_fd=folder)
+        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _lock(fd: int, kind: int) -> bool:
@@ -204,14 +214,14 @@ def _lock(fd: int, kind: int) -> bool:
     return True
 
 
-def _is_stop(folder: int, fd: int) -> bool:
-    return _is_named(folder, fd) and os.pread(fd, _READ_LIMIT_BYTES, 0) == STOP
+def _is_stop(folder: int, name: str, fd: int) -> bool:
+    return _is_named(folder, name, fd) and os.pread(fd, _READ_LIMIT_BYTES, 0) == _STOPS[name]
 
 
-def _is_named(folder: int, fd: int) -> bool:
+def _is_named(folder: int, name: str, fd: int) -> bool:
     """Whether what is open is a file, and what stands there under the name."""
     try:
-        status = os.stat(NAME, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return False
     return stat.S_ISREG(status.st_mode) and os.path.samestat(status, os.fstat(fd))

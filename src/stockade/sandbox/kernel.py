@@ -31,8 +31,11 @@ MOUNT_ATTR_IDMAP = 0x00100000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 
+RENAME_NOREPLACE = 1
+
 RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
+RESOLVE_IN_ROOT = 0x10
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -83,12 +86,35 @@ def fork_quietly() -> int:
     return pid
 
 
-def open_without_links(path: str | bytes, flags: int) -> int:
+def open_without_links(path: str | bytes, flags: int, mode: int = 0) -> int:
     """Open a path in which no component may be a link; ELOOP says that one was (openat2, 5.6)."""
-    how = _OpenHow(flags | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+    return _open(AT_FDCWD, path, flags, mode, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+
+
+def open_within(root_fd: int, path: str | bytes, flags: int) -> int:
+    """The same, where `root_fd` is the root directory: for a view, seen from outside."""
+    resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT
+    return _open(root_fd, path, flags, 0, resolve)
+
+
+def _open(folder: int, path: str | bytes, flags: int, mode: int, resolve: int) -> int:
+    how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
     raw = ctypes.c_char_p(os.fsencode(path))
-    result = _libc.syscall(_OPENAT2, AT_FDCWD, raw, ctypes.byref(how), ctypes.sizeof(how))
+    result = _libc.syscall(_OPENAT2, folder, raw, ctypes.byref(how), ctypes.sizeof(how))
     return _check(result, f"openat2 {os.fsdecode(path)}")
+
+
+def rename_to_free(old: str, new: str, folder: int) -> None:
+    """Rename within an open folder, unless something stands there already (renameat2, RENAME_NOREPLACE).
+
+    Plain rename would replace an empty folder in silence. A file system that does not know
+    the flag answers EINVAL.
+    """
+    arguments = (folder, ctypes.c_char_p(os.fsencode(old)), folder, ctypes.c_char_p(os.fsencode(new)))
+    result = _libc.renameat2(*arguments, ctypes.c_uint(RENAME_NOREPLACE))
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), new)
 
 
 def open_tree(path: str | bytes) -> int:

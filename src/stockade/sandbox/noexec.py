@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from stockade.errors import ContainmentError, HostError, StockadeError
 from stockade.sandbox import kernel
+from stockade.sandbox.private_view import cut_loose
 from stockade.sandbox.view import is_below
 
 
@@ -175,10 +176,11 @@ class MountSealer:
     """The supervisor's handle on the child that does it.
 
     It is forked before the sandbox is ready, since the search for program files can be
-    done meanwhile, on another processor.
+    done meanwhile, on another processor. Without an order it cuts the view loose from the
+    host's mounts (private_view.py) and leaves what may be executed alone.
     """
 
-    def __init__(self, order: MountSeal) -> None:
+    def __init__(self, order: MountSeal | None) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = kernel.fork_quietly()
         if self.pid == 0:
@@ -230,23 +232,25 @@ class MountSealer:
             self.pid = -1
 
 
-def _be_sealer(control: socket.socket, order: MountSeal) -> None:
+def _be_sealer(control: socket.socket, order: MountSeal | None) -> None:
     """The child's whole life. It ends by `os._exit` in any case, and with its parent."""
     kernel.die_with_parent(signal.SIGKILL)
     try:
-        steps = order.work_out()
+        steps = None if order is None else order.work_out()
         pid = int.from_bytes(control.recv(8), "big")  # an empty message (the supervisor is gone) is 0
         if pid == 0:
             return
         _enter_view(pid)
-        apply_steps(steps)
+        cut_loose()
+        if steps is not None:
+            apply_steps(steps)
     except StockadeError as error:
         control.send(str(error).encode()[:4000])
         return
     except OSError as error:
         control.send(f"errno {error.errno}, {error.strerror or error}".encode()[:4000])
         return
-    control.send(msgspec.json.encode(steps.opened))
+    control.send(msgspec.json.encode([] if steps is None else steps.opened))
 
 
 def _enter_view(pid: int) -> None:

@@ -16,7 +16,9 @@ from stockade.policy.model import ExecPolicy
 from stockade.sandbox import seal
 from stockade.sandbox.environment import plan_environment
 from stockade.sandbox.limits import LimitPlan, LimitRequest, plan_limits
+from stockade.sandbox.obeyed import KeptLink, Watched
 from stockade.sandbox.paths import PathFact
+from stockade.sandbox.procfs import ProcEntry, proc_mounts
 from stockade.sandbox.room import RoomTools
 from stockade.sandbox.seal import SealFacts, SealPlan, plan_seal
 from stockade.sandbox.view import (
@@ -77,9 +79,15 @@ class HostFacts(Struct, frozen=True, kw_only=True):
         root_links, root_folders: How ``/bin``, ``/lib`` and so on are made here.
         etc: Names below /etc that are shown, each with whether it is a folder.
         caches: Cache folders that are shown.
+        proc: What of /proc is closed or read-only: (name, is a folder).
         workspace, read, write, hide: The judged paths of the request.
         invisible: The request's own files: (path, is a folder, is there already).
+        own_identities: (device, inode) of those that are there.
+        doors: Sockets of the host in folders of the system: covered.
         protected: Paths inside writable folders that stay read-only.
+        held: Folders that stand in writable ones for the length of the run, empty (hold.py).
+        kept_links, watched: What is compared at the end (protection.py).
+        homes: Folders in which shells and logins look for their files.
         pinned: The folders above those, up to the writable folder.
         libraries: Folders and files outside /usr that the command needs: (fact, why).
         links: Links (path, target) outside the view that lead to those.
@@ -102,11 +110,18 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     etc: tuple[tuple[str, bool], ...]
     caches: tuple[str, ...]
     workspace: PathFact
+    proc: tuple[ProcEntry, ...] = ()
+    doors: tuple[str, ...] = ()
     read: tuple[PathFact, ...] = ()
     write: tuple[PathFact, ...] = ()
     hide: tuple[PathFact, ...] = ()
     invisible: tuple[tuple[str, bool, bool], ...] = ()
+    own_identities: Mapping[str, tuple[int, int]] = {}
     protected: tuple[PathFact, ...] = ()
+    held: tuple[PathFact, ...] = ()
+    kept_links: tuple[KeptLink, ...] = ()
+    watched: tuple[Watched, ...] = ()
+    homes: frozenset[str] = frozenset()
     pinned: tuple[PathFact, ...] = ()
     libraries: tuple[tuple[PathFact, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
@@ -129,7 +144,9 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         environment: All of the worker's variables.
         mounts: The view, in the order in which it is put up.
         to_make: Folders (with their mode) that are made on the host before they can be covered.
-        stops: Files that are made for the length of the run, to be covered too (detour.py).
+        stops, holds: Files and folders that are made for the length of the run, to be covered too
+            (detour.py, hold.py).
+        kept_links, watched, homes: For the review at the end (left_behind.py).
         terminal: The worker gets a terminal of ours; `stderr_in_terminal` if its standard
             error goes there too.
         worker_uid, worker_gid: Who the worker is on the host.
@@ -150,6 +167,10 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     protected: tuple[Path, ...]
     to_make: tuple[tuple[str, int], ...]
     stops: tuple[str, ...]
+    holds: tuple[str, ...]
+    kept_links: tuple[KeptLink, ...]
+    watched: tuple[Watched, ...]
+    homes: frozenset[str]
     terminal: bool
     stderr_in_terminal: bool
     worker_uid: int
@@ -228,9 +249,13 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         writable=tuple(Path(fact.path) for fact in host.write),
         readable=tuple(Path(fact.path) for fact in host.read),
         hidden=tuple(Path(fact.path) for fact in host.hide),
-        protected=tuple(Path(fact.path) for fact in host.protected),
+        protected=tuple(Path(fact.path) for fact in (*host.protected, *host.held)),
         to_make=tuple(_folders_to_make(host)),
         stops=tuple(fact.path for fact in host.protected if fact.identity is None and not fact.is_folder),
+        holds=tuple(fact.path for fact in host.held),
+        kept_links=host.kept_links,
+        watched=host.watched,
+        homes=host.homes,
         terminal=host.stdin_is_terminal and host.stdout_is_terminal,
         stderr_in_terminal=host.stderr_is_terminal,
         worker_uid=host.uid,
@@ -291,11 +316,16 @@ def plan_mounts(host: HostFacts) -> list[Mount]:
     mounts = base_mounts(
         root_links=host.root_links, root_folders=host.root_folders, etc=host.etc, caches=host.caches
     )
+    mounts += proc_mounts(host.proc)
     mounts += identity_mounts(host.uid, host.gid)
     folders = by_depth([*_library_mounts(host), *_operator_mounts(host)])
     mounts += folders
     writable = [mount.target for mount in folders if mount.kind is MountKind.WRITABLE]
     mounts += _protecting_mounts(host, writable)
+    mounts += [
+        Mount(kind=MountKind.READ_ONLY, target=path, source="/dev/null", why="a socket of the host")
+        for path in host.doors
+    ]
     mounts += _hiding_mounts(host, [mount.target for mount in folders])
     mounts += [
         Mount(kind=MountKind.LINK, target=path, source=target, why="leads to the program")
@@ -356,7 +386,7 @@ def _protecting_mounts(host: HostFacts, writable: Sequence[str]) -> list[Mount]:
     """
     pinned: dict[str, Mount] = {}
     covers: list[Mount] = []
-    for fact in host.protected:
+    for fact in (*host.protected, *host.held):
         root = _root_of(fact.path, writable)
         if root:
             pinned |= _pins(host, root, fact.path)
@@ -373,7 +403,9 @@ def _protecting_mounts(host: HostFacts, writable: Sequence[str]) -> list[Mount]:
         root = _root_of(path, writable)
         if root:
             pinned |= _pins(host, root, path)
-    return by_depth([*pinned.values(), *covers])
+    # A bind below a cover would open it again, and a cover cannot be renamed either.
+    pins = [pin for path, pin in pinned.items() if not any(is_below(path, cover.target) for cover in covers)]
+    return by_depth([*pins, *covers])
 
 
 def _root_of(path: str, writable: Sequence[str]) -> str:
@@ -412,10 +444,10 @@ def _folders_to_make(host: HostFacts) -> list[tuple[str, int]]:
 
 
 def _hiding_mounts(host: HostFacts, shown: Sequence[str]) -> list[Mount]:
-    wanted = {fact.path: (fact.is_folder, "files.hide") for fact in host.hide}
+    wanted = {fact.path: (fact.is_folder, "files.hide", fact.identity) for fact in host.hide}
     for path, is_folder, _is_there in host.invisible:
         if any(is_below(path, folder) for folder in shown):
-            wanted[path] = (is_folder, "Stockade's own")
+            wanted[path] = (is_folder, "Stockade's own", host.own_identities.get(path))
     outermost = [
         path for path in wanted if not any(path != other and is_below(path, other) for other in wanted)
     ]

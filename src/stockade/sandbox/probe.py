@@ -6,28 +6,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
+from collections.abc import Iterable
 
 from stockade.errors import HostError, UserError
 from stockade.sandbox.environment import plan_search_path
-from stockade.sandbox.paths import (
-    PathFact,
-    Survey,
-    missing_hooks,
-    missing_stops,
-    probe_path,
-    probe_workspace,
-    probe_writable,
-    protected_in,
-    refuse_doors,
-    survey,
-)
+from stockade.sandbox.obeyed import Protection, Watched
+from stockade.sandbox.paths import PathFact, plain_fact, probe_path, probe_workspace, probe_writable
 from stockade.sandbox.plan import HostFacts, SandboxRequest
+from stockade.sandbox.procfs import probe_proc
 from stockade.sandbox.program import resolve_program
 from stockade.sandbox.room import RoomTools
 from stockade.sandbox.seal_probe import probe_seal
+from stockade.sandbox.survey import Survey, bound_sockets, refuse_doors, survey
 from stockade.sandbox.view import CACHES_SHOWN, ETC_SHOWN, ETC_SHOWN_PREFIXES, chain_below, is_below
 
 # One below `nobody`, which owns other things (NFS, daemons). No distribution hands it out: Debian's
@@ -105,7 +99,9 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         cache_folder=request.cache_folder,
     )
     surveys = _search((*shown, *(fact for fact, _why in libraries)), tuple(fact.path for fact in hide))
-    protected = _protected(write, surveys, tuple(fact.path for fact in hide))
+    protection = _protection(write, surveys, tuple(fact.path for fact in hide))
+    guarded = [fact.path for fact in (*protection.covered, *protection.held)]
+    caches = tuple(path for path in CACHES_SHOWN if os.path.isdir(path))
     return HostFacts(
         uid=uid,
         gid=gid,
@@ -117,14 +113,25 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         root_links=links,
         root_folders=folders,
         etc=etc,
-        caches=tuple(path for path in CACHES_SHOWN if os.path.isdir(path)),
+        caches=caches,
+        proc=probe_proc(),
+        doors=bound_sockets(("/usr", "/etc", *folders, *caches)),
         workspace=workspace,
         read=read,
         write=write,
         hide=hide,
         invisible=invisible,
-        protected=protected,
-        pinned=_pinned(write, [*(fact.path for fact in protected), *(path for path, _, _ in invisible)]),
+        own_identities={
+            path: fact.identity
+            for path, _is_folder, _is_there in invisible
+            if (fact := plain_fact(path)) is not None and fact.identity is not None
+        },
+        protected=protection.covered,
+        held=protection.held,
+        kept_links=protection.links,
+        watched=protection.watched,
+        homes=probe_homes(fact.uid for fact in write) if write else frozenset(),
+        pinned=_pinned(write, [*guarded, *(path for path, _, _ in invisible)]),
         libraries=libraries,
         links=program.links,
         program=program.path,
@@ -133,7 +140,7 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         stdout_is_terminal=_is_terminal(1),
         stderr_is_terminal=_is_terminal(2),
         seal=seal,
-        notes=tuple(_notes_on(workspace)),
+        notes=(*_notes_on(workspace), *(_note_on(file) for file in protection.watched)),
     )
 
 
@@ -141,14 +148,29 @@ def probe_host(request: SandboxRequest) -> HostFacts:
 
 
 def probe_worker() -> tuple[bool, int, int]:
-    """Whether we have root's rights to give up, and the (uid, gid) of the worker on the host."""
+    """Whether we have root's rights to give up, and the (uid, gid) of the worker on the host.
+
+    Raises:
+        HostError: We are root, and there is nobody else to become.
+    """
     uid, gid = os.geteuid(), os.getegid()
-    if uid != 0 or not _maps_more_than_root():
-        # An ordinary user; or root of a user namespace that knows no other id, which outside is
-        # an ordinary user as well: there is nothing to change to and nothing to give up.
-        return (False, uid, gid)
-    free = _free_uid()
-    return (True, free, free)
+    if uid == 0 and _maps_more_than_root():
+        free = _free_uid()
+        return (True, free, free)
+    if uid == 0 and _is_host_root():
+        raise HostError(
+            "root-not-given-up",
+            "started by root of a user namespace without other ids: the command would be the host's root",
+            "start Stockade outside that namespace, or as an ordinary user, or map more ids into it",
+        )
+    # An ordinary user; or root of a user namespace that knows no other id and is an ordinary user
+    # outside: there is nothing to change to and nothing to give up.
+    return (False, uid, gid)
+
+
+def _is_host_root() -> bool:
+    """Whether uid 0 here is the machine's: the top of /proc belongs to that one, in any namespace."""
+    return os.stat("/proc").st_uid == 0
 
 
 def _maps_more_than_root() -> bool:
@@ -259,21 +281,38 @@ def _search(shown: tuple[PathFact, ...], hidden: tuple[str, ...]) -> dict[str, S
     return surveys
 
 
-def _protected(
+def _protection(
     write: tuple[PathFact, ...], surveys: dict[str, Survey], hidden: tuple[str, ...]
-) -> tuple[PathFact, ...]:
-    """What in writable folders must stay as it is."""
-    protected: dict[str, PathFact] = {}
+) -> Protection:
+    """What in writable folders must stay as it is, all of them together."""
+    if not write:
+        return Protection()  # and no start pays for the import
+    from stockade.sandbox.protection import probe_protection
+
+    home = os.path.expanduser("~")
+    opened = frozenset(fact.path for fact in write)
+    parts = []
     for root in write:
         found = next((known for path, known in surveys.items() if is_below(root.path, path)), None)
-        if found is None or not root.is_folder:
-            continue
-        for path in protected_in(root.path, found):
-            if is_below(path, root.path) and not any(is_below(path, hide) for hide in hidden):
-                protected[path] = _plain_fact(path)
-        made = [*missing_hooks(root.path, found), *missing_stops(root.path, found)]
-        protected |= {fact.path: fact for fact in made if not any(is_below(fact.path, h) for h in hidden)}
-    return tuple(protected.values())
+        if found is not None and root.is_folder:
+            parts.append(probe_protection(root, found, hidden=hidden, opened=opened, home=home))
+    return Protection(
+        covered=tuple({fact.path: fact for part in parts for fact in part.covered}.values()),
+        held=tuple({fact.path: fact for part in parts for fact in part.held}.values()),
+        links=tuple({link.path: link for part in parts for link in part.links}.values()),
+        watched=tuple({file.path: file for part in parts for file in part.watched}.values()),
+    )
+
+
+def probe_homes(owners: Iterable[int]) -> frozenset[str]:
+    """The home folders of whoever started us and of these users."""
+    import pwd
+
+    homes = {os.path.realpath(os.path.expanduser("~"))}
+    for uid in {os.geteuid(), *owners}:
+        with contextlib.suppress(KeyError):
+            homes.add(os.path.realpath(pwd.getpwuid(uid).pw_dir))
+    return frozenset(homes)
 
 
 def _pinned(write: tuple[PathFact, ...], guarded: list[str]) -> tuple[PathFact, ...]:
@@ -285,13 +324,8 @@ def _pinned(write: tuple[PathFact, ...], guarded: list[str]) -> tuple[PathFact, 
         if is_below(path, root.path)
         for folder in chain_below(root.path, path)
     }
-    return tuple(_plain_fact(path) for path in sorted(folders) if os.path.lexists(path))
-
-
-def _plain_fact(path: str) -> PathFact:
-    status = os.lstat(path)
-    is_folder = stat.S_ISDIR(status.st_mode)
-    return PathFact(path, is_folder, status.st_uid, status.st_gid, status.st_dev, status.st_ino)
+    facts = map(plain_fact, sorted(folders))
+    return tuple(fact for fact in facts if fact is not None)
 
 
 def _logical_path(request: SandboxRequest, workspace: PathFact) -> str:
@@ -314,6 +348,10 @@ def _notes_on(workspace: PathFact) -> list[str]:
     if workspace.path == home:
         return ["the workspace is your home folder: the command can read what is in it, keys included"]
     return []
+
+
+def _note_on(file: Watched) -> str:
+    return f"git on this machine uses {file.path} ({file.why}), and the command may write it"
 
 
 def _is_terminal(fd: int) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from stockade.sandbox.paths import PathFact
+from stockade.sandbox.paths import PathFact, read_regular
 from stockade.sandbox.view import is_below
 
 _PYTHON = re.compile(r"python3?(\.\d+)?$")
@@ -164,8 +164,7 @@ def link_hops(path: str) -> dict[str, str]:
 def _interpreter_of(path: str) -> str:
     """The program that a ``#!`` line names, `env` looked through; empty for anything else."""
     try:
-        with open(path, "rb") as file:
-            first = file.read(256).split(b"\n", 1)[0]
+        first = read_regular(os.path.realpath(path), 256).split(b"\n", 1)[0]
     except OSError:
         return ""
     if not first.startswith(b"#!"):

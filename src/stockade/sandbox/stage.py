@@ -368,6 +368,7 @@ def start_worker(
 
 def main() -> None:
     lifeline = _socket.socket(fileno=int(sys.argv[1]))
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # Python's own handler would let the worker end us
     posix.closerange(3, lifeline.fileno())
     posix.closerange(lifeline.fileno() + 1, EVERY_FD)
     score = open_victim_score()

@@ -9,8 +9,8 @@ The order, and what breaks if swapped:
    while the stage's Python is still starting, and we compose the order to seal.
 3. The stage says `ready`; who and where it is gets verified, and the view compared
    with what was planned. Nothing of the worker has run.
-4. The mounts are sealed from outside, and the kernel's own list of them is compared with
-   the plan; then the stage seals itself and hands out the eye (sandbox.eye).
+4. The mounts are cut loose from the host's and sealed, from outside, and the kernel's own
+   list of them is compared with the plan; then the stage seals itself and hands out the eye (sandbox.eye).
 5. `build` returns the room's sockets. The caller serves them and the eye, writes its first
    record, and calls `go`. Only then the stage forks the worker.
 
@@ -32,8 +32,8 @@ import msgspec
 
 from stockade.errors import ContainmentError, HostError, StockadeError
 from stockade.reactor import READ, Reactor
-from stockade.sandbox import bubblewrap
-from stockade.sandbox.detour import Stop, git_detour, open_stop
+from stockade.sandbox import bubblewrap, kernel
+from stockade.sandbox.detour import Stop, open_stop
 from stockade.sandbox.enforcement import (
     EnforcementFacts,
     WorkerExit,
@@ -41,6 +41,7 @@ from stockade.sandbox.enforcement import (
 )
 from stockade.sandbox.eye import LISTENER_FLAGS, Eye
 from stockade.sandbox.filter import compile_filter, load_filter_table
+from stockade.sandbox.hold import Hold, open_hold
 from stockade.sandbox.holding import HeldLimits, open_limits
 from stockade.sandbox.landlock import compile_ruleset, plan_rules
 from stockade.sandbox.lifeline import (
@@ -56,8 +57,9 @@ from stockade.sandbox.lifeline import (
 )
 from stockade.sandbox.limits import LimitUsage, ReachedLimit, find_reached
 from stockade.sandbox.noexec import MountSealer, verify_mounts
-from stockade.sandbox.paths import make_folder, planted_in
+from stockade.sandbox.paths import make_folder
 from stockade.sandbox.plan import SandboxPlan
+from stockade.sandbox.private_view import verify_private
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
 from stockade.sandbox.signals import SignalRelay
 from stockade.sandbox.stdio import Stdio
@@ -101,8 +103,9 @@ class Sandbox:
         self._stdio: Stdio | None = None
         self._outcome: WorkerExit | None = None
         self._stage_gone = False
-        self._made: dict[str, tuple[int, int]] = {}
-        self._stops: list[Stop] = []
+        self.made: dict[str, tuple[int, int]] = {}  # what was made for the run, by path: (device, inode)
+        self._stops: list[Stop | Hold] = []
+        self._began_s = time.time()
         self._on_exit: Callable[[WorkerExit], None] | None = None
         special: dict[int, Callable[[], None]] = {
             signal.SIGWINCH: self._resized,
@@ -143,13 +146,13 @@ class Sandbox:
             raise
 
     def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
-        if self.plan.seal.mounts is not None:
-            self._sealer = MountSealer(self.plan.seal.mounts)
+        self._sealer = MountSealer(self.plan.seal.mounts)
         self._limits = open_limits(self.plan.limits)
-        self._made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
-        for path in self.plan.stops:
-            self._stops.append(open_stop(path))
-            self._made[path] = self._stops[-1].identity
+        self.made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
+        for paths, take in ((self.plan.stops, open_stop), (self.plan.holds, open_hold)):
+            for path in paths:
+                self._stops.append(take(path))
+                self.made[path] = self._stops[-1].identity
         info = self._start_bwrap()
         self._mark("bwrap started")
         if self.plan.has_room:
@@ -165,20 +168,19 @@ class Sandbox:
         outside = probe_own_namespaces()
         verify_stage(stage, outside=outside, has_room=self.plan.has_room)
         self._limits.verify(self._stage_pid)
-        self._verify_view()  # before the mounts change: a sealed file is the same file on another mount
-        if self._sealer is not None:
-            self._sealer.begin(self._stage_pid)
+        self._sealer.begin(self._stage_pid)
         self._mark("stage verified")
         if self._builder is not None:
             self._room = self._builder.finish(START_TIMEOUT_S)
             self._builder = None
             self._verify_room(stage)
         self._mark("room built")
-        opened: list[str] = []
-        if self._sealer is not None:
-            opened = self._sealer.finish(SEARCH_TIMEOUT_S)
-            self._sealer = None
+        opened = self._sealer.finish(SEARCH_TIMEOUT_S)
+        self._sealer = None
+        if self.plan.seal.mounts is not None:
             verify_mounts(self._stage_pid, opened)
+        verify_private(self._stage_pid)
+        self._verify_view()  # a file that was put over itself is the same file
         self._mark("mounts sealed")
         stage = self._seal_stage(order)
         self._mark("stage sealed")
@@ -330,22 +332,36 @@ class Sandbox:
         )
 
     def _verify_view(self) -> None:
-        """Each bind shows what was judged, and not what was put in its place since."""
-        for index, mount in enumerate(self.plan.mounts):
-            identity = mount.identity or self._made.get(mount.target)
-            is_bind = mount.kind in (MountKind.READ_ONLY, MountKind.WRITABLE)
-            if identity is None or not is_bind or self._is_covered(mount.target, index):
-                continue
-            try:
-                status = os.lstat(f"/proc/{self._stage_pid}/root{mount.target}")
-            except OSError as error:
-                raise ContainmentError(
-                    "view-failed", f"{mount.target} is not in the view: {error}"
-                ) from error
-            if (status.st_dev, status.st_ino) != identity:
-                raise ContainmentError(
-                    "view-changed", f"{mount.target} was replaced while the sandbox was being built"
-                )
+        """Each bind shows what was judged, each cover hides it, and not what was put in its place since."""
+        root = os.open(f"/proc/{self._stage_pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for index, mount in enumerate(self.plan.mounts):
+                made = self.made.get(mount.target)
+                if mount.kind in (MountKind.READ_ONLY, MountKind.WRITABLE):
+                    shown = mount.identity or made
+                    if shown is not None and not self._is_covered(mount.target, index):
+                        self._verify_place(root, mount.target, shown, is_shown=True)
+                elif mount.kind in (MountKind.TMPFS, MountKind.COVER) and (mount.covers or made):
+                    self._verify_place(root, mount.target, mount.covers or made, is_shown=False)
+        finally:
+            os.close(root)
+
+    def identity_of(self, path: str) -> tuple[int, int] | None:
+        """(device, inode) of what was made or covered at a path; None if the view shows nothing there."""
+        covers = (mount.covers for mount in self.plan.mounts if mount.target == path)
+        return self.made.get(path) or next((found for found in covers if found), None)
+
+    def _verify_place(
+        self, root: int, target: str, identity: tuple[int, int] | None, *, is_shown: bool
+    ) -> None:
+        try:
+            place = kernel.open_within(root, target, os.O_PATH)
+        except OSError as error:
+            raise ContainmentError("view-failed", f"{target} is not in the view: {error}") from error
+        status = os.fstat(place)
+        os.close(place)
+        if ((status.st_dev, status.st_ino) == identity) != is_shown:
+            raise ContainmentError("view-changed", f"{target} was replaced while the sandbox was being built")
 
     def _is_covered(self, target: str, index: int) -> bool:
         """Something of ours was put over it later, on purpose (``files.hide``, the ledger)."""
@@ -532,24 +548,24 @@ class Sandbox:
     def planted(self) -> list[str]:
         """Paths in writable folders that are new and that other programs of the host would run or obey.
 
-        Settings and hooks that existed are protected; those that did not can be created
-        (docs/concepts/boundary.md), and the operator should look at them before using the
-        folder. Sockets, FIFOs and set-user-id files are named as well.
+        What would be obeyed without a question has been moved aside, and has its new name
+        here (left_behind.py). Whatever is alive inside is killed first.
         """
-        known = frozenset(map(str, self.plan.protected))
-        found = [path for folder in self.plan.writable for path in planted_in(str(folder), known)]
-        return [self._disarm(path) for path in found]
+        self.kill()
+        from stockade.sandbox.left_behind import Before, review
 
-    def _disarm(self, path: str) -> str:
-        """Put a detour around protected git settings out of the way: `git status` would obey it."""
-        if path != git_detour(os.path.dirname(path)):
-            return path
-        aside = f"{path}.left-by-{self.plan.environment.get('STOCKADE_RUN', 'worker')}"
-        try:
-            os.rename(path, aside)
-        except OSError:
-            return path  # named all the same
-        return aside
+        plan = self.plan
+        before = Before(
+            run_id=plan.environment.get("STOCKADE_RUN", ""),
+            protected=frozenset(map(str, plan.protected)) - frozenset(plan.holds),
+            held={path: self.made[path] for path in plan.holds if path in self.made},
+            opened=frozenset(map(str, plan.writable)),
+            links=plan.kept_links,
+            watched=plan.watched,
+            homes=plan.homes,
+            began_s=self._began_s,
+        )
+        return sorted({path for folder in plan.writable for path in review(str(folder), before)})
 
     def kill(self) -> None:
         """End everything inside at once; safe to call at any time and again."""

@@ -38,31 +38,6 @@ ETC_SHOWN = (
 ETC_SHOWN_PREFIXES = ("python3", "java-", "node")
 CACHES_SHOWN = ("/var/cache/fontconfig",)
 
-# Names in a writable folder that other programs on the host run or obey later. They are
-# read-only for the worker if they exist; (name, why).
-PROTECTED_NAMES = (
-    (".envrc", "direnv runs it when the folder is entered"),
-    (".vscode", "tasks and settings that the editor runs"),
-    (".idea", "run configurations of the editor"),
-    (".devcontainer", "commands that the editor runs on the host"),
-    (".claude", "hooks and permissions of an agent"),
-    (".cursor", "hooks and permissions of an agent"),
-    (".codex", "hooks and permissions of an agent"),
-    (".gemini", "hooks and permissions of an agent"),
-    (".mcp.json", "servers that an agent starts"),
-    (".husky", "hooks that git runs"),
-    (".ssh", "keys and commands, where the workspace is a home folder"),
-    (".bashrc", "run by the shell, where the workspace is a home folder"),
-    (".bash_profile", "run by the shell, where the workspace is a home folder"),
-    (".profile", "run by the shell, where the workspace is a home folder"),
-    (".zshrc", "run by the shell, where the workspace is a home folder"),
-    (".zshenv", "run by the shell, where the workspace is a home folder"),
-    (".gitconfig", "commands that git runs, where the workspace is a home folder"),
-)
-# Inside a git folder: what git runs on the host when somebody types `git status` there, and
-# what sends it to another folder for that (detour.py).
-PROTECTED_IN_GIT = ("hooks", "config", "config.worktree", "commondir")
-
 
 class MountKind(StrEnum):
     """One operation of the view; the values are bubblewrap's option names where it has one."""
@@ -93,6 +68,7 @@ class Mount(Struct, frozen=True, kw_only=True):
             is made with an id map when Stockade was started by root. None: as it is.
         identity: (device, inode) that the source had when it was judged; compared again
             before the worker starts, so that a folder swapped meanwhile is noticed.
+        covers: For TMPFS and COVER, the identity of what must not be seen there.
         why: Shown by ``--dry-run``.
     """
 
@@ -103,6 +79,7 @@ class Mount(Struct, frozen=True, kw_only=True):
     mode: int = 0o755
     owner: tuple[int, int] | None = None
     identity: tuple[int, int] | None = None
+    covers: tuple[int, int] | None = None
     why: str = ""
 
     def describe(self) -> str:
@@ -151,6 +128,7 @@ def base_mounts(
         Mount(kind=MountKind.PROC, target="/proc"),
         Mount(kind=MountKind.DEV, target="/dev"),
         Mount(kind=MountKind.TMPFS, target="/dev/shm", mode=0o1777),
+        Mount(kind=MountKind.FREEZE, target="/dev"),
         Mount(kind=MountKind.TMPFS, target="/tmp", mode=0o1777),
         Mount(kind=MountKind.TMPFS, target="/run"),
         Mount(kind=MountKind.TMPFS, target="/var/tmp", mode=0o1777),
@@ -193,12 +171,12 @@ def identity_mounts(uid: int, gid: int) -> list[Mount]:
     ]
 
 
-def hide_mounts(path: str, is_folder: bool, why: str) -> list[Mount]:
+def hide_mounts(path: str, is_folder: bool, why: str, covers: tuple[int, int] | None = None) -> list[Mount]:
     """Cover a path by emptiness; what is below cannot be reached by another name."""
     if not is_folder:
-        return [Mount(kind=MountKind.COVER, target=path, mode=0o444, why=why)]
+        return [Mount(kind=MountKind.COVER, target=path, mode=0o444, covers=covers, why=why)]
     return [
-        Mount(kind=MountKind.TMPFS, target=path, mode=0o555, why=why),
+        Mount(kind=MountKind.TMPFS, target=path, mode=0o555, covers=covers, why=why),
         Mount(kind=MountKind.FREEZE, target=path),
     ]
 
