@@ -107,6 +107,35 @@ def test_what_leads_nowhere_is_said_as_the_kernel_says_it(
     assert refused.value.errno == number
 
 
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_path_that_breaks_off_anywhere_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    """The exe of a process that has ended is a link that cannot be read: each try would cost us one."""
+    ended = subprocess.Popen(["true"], stdin=subprocess.DEVNULL)
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    (tmp_path / "loop").symlink_to("loop")
+    before = descriptors()
+    for path in (f"/proc/{ended.pid}/exe", str(tmp_path / "loop"), "/no/such/file", "/bin/sh/x"):
+        with pytest.raises(OSError):
+            target(path)
+    assert descriptors() == before
+    ended.wait()
+
+
+def test_a_path_of_links_that_never_ends_is_given_up_and_the_longest_plain_one_is_not(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    turns = "a/../" * 815  # 4,075 bytes: PATH_MAX is 4,096
+    (tmp_path / "l0").symlink_to(f"{turns}a")
+    for number in range(1, 10):
+        (tmp_path / f"l{number}").symlink_to(f"{turns}l{number - 1}")
+    assert target(str(tmp_path / "l0")) == identity(tmp_path / "a")
+    with pytest.raises(OSError, match="too many parts"):
+        target(str(tmp_path / "l9"))
+    assert target("/" + "usr/../" * 580 + "bin/sh") == identity("/bin/sh")
+
+
 # --- memory ----------------------------------------------------------------------------------
 
 
