@@ -68,6 +68,9 @@ class _CallCount(Struct):
 class Commands:
     """Answers the eye of one run.
 
+    Attributes:
+        started: Files of the programs that were let run; empty where every program may.
+
     Args:
         engine: Gives the engine in force.
         done: Called when nobody is left who could be seen.
@@ -93,6 +96,7 @@ class Commands:
         self._parents = Parents()
         self._execs: dict[int, _Exec] = {}
         self._calls: dict[tuple[str, str], _CallCount] = {}
+        self.started: set[str] = set()
         self.refused_calls = 0
 
     def look(self, events: int) -> None:
@@ -150,6 +154,8 @@ class Commands:
                 self._eye.refuse(sighting, errno.EACCES)
                 return
             self._remember(caller, seq)
+            if self._lists:  # no more than are permitted
+                self.started.add(attempt.file or "")
             self._eye.let_go_on(sighting)
 
         self._journal.attempt(
