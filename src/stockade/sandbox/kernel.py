@@ -100,8 +100,9 @@ def open_within(root_fd: int, path: str | bytes, flags: int) -> int:
 def open_as_worker(start: int, path: str | bytes, flags: int, *, is_root: bool) -> int:
     """Open a path from a folder of a worker's view, where it means the same to it and to us.
 
-    Magic links of procfs are refused (ELOOP). With `is_root` the folder is the worker's root, and other links are
-    followed below it; else they are refused too, since where they lead depends on the root.
+    Magic links of procfs are refused (ELOOP). With `is_root` the folder is the worker's root,
+    and other links are followed below it; else they are refused too, since an absolute one
+    would lead from our own root.
     """
     links = RESOLVE_IN_ROOT if is_root else RESOLVE_NO_SYMLINKS
     return _open(start, path, flags, 0, links | RESOLVE_NO_MAGICLINKS)
