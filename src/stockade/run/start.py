@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -48,7 +50,7 @@ def run_contained(options: RunOptions) -> int:
     sandbox = Sandbox(plan, reactor)
     try:
         # The sandbox forks, which is sound only while there is one thread; the ledger starts a second.
-        sockets = sandbox.build(_prepare_what_serves)
+        sockets = sandbox.build(_MEANWHILE)
         from stockade.run.session import Session
 
         covered = sandbox.identity_of(str(shelf))
@@ -72,11 +74,23 @@ def find_shelf(options: RunOptions, folders: tuple[str, ...]) -> Path:
     return resolve_own(options.ledger, (os.path.realpath("."), *folders), "--ledger")
 
 
-def _prepare_what_serves() -> None:
-    """Import the rest, and look up what the session will ask for and what is then remembered."""
-    import_module("stockade.run.session")
+def _remember_software() -> None:
     from stockade.run.opening import software_digest
-    from stockade.run.registries import own_registries
 
     software_digest()
+
+
+def _remember_registries() -> None:
+    from stockade.run.registries import own_registries
+
     own_registries()
+
+
+# The rest of what a run imports, and what its session will ask for and is then remembered.
+_MEANWHILE: tuple[Callable[[], object], ...] = (
+    partial(import_module, "stockade.decision.engine"),
+    partial(import_module, "stockade.gateway.server"),
+    partial(import_module, "stockade.run.session"),
+    _remember_software,
+    _remember_registries,
+)

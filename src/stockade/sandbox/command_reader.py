@@ -2,8 +2,8 @@
 
 Everything here comes from a hostile process: strings may be endless, unmapped or
 changing, links may loop, the file may be a device. What cannot be read is reported as
-such, and is a denial. Paths are walked by hand, one component at a time and without the
-kernel following a link for us, since ``/proc/self`` means the worker and not this process.
+such, and is a denial. Where links of procfs could come into it a path is walked by hand,
+one component at a time, since ``/proc/self`` means the worker and not this process.
 """
 
 from __future__ import annotations
@@ -193,12 +193,28 @@ def open_target(pid: int, folder: int, path: bytes, *, is_by_descriptor: bool = 
         return os.open(f"/proc/{pid}/fd/{folder}", os.O_PATH | os.O_CLOEXEC)
     if not path:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-    start = "cwd" if folder == _AT_FDCWD else f"fd/{folder}"
+    place = "root" if path.startswith(b"/") else "cwd" if folder == _AT_FDCWD else f"fd/{folder}"
+    start = os.open(f"/proc/{pid}/{place}", os.O_PATH | os.O_CLOEXEC)
+    try:
+        return _open_by_kernel(start, path)
+    except OSError:
+        pass  # it may be right, and only the walk knows
+    finally:
+        os.close(start)
     walk = _Walk(pid)
     try:
-        return walk.follow(path, f"/proc/{pid}/root" if path.startswith(b"/") else f"/proc/{pid}/{start}")
+        return walk.follow(path, f"/proc/{pid}/{place}")
     finally:
         walk.close()
+
+
+def _open_by_kernel(start: int, path: bytes) -> int:
+    """The same by one call of ours, for most commands: where the way is the same for us and for the worker.
+
+    It differs where ``/proc/self`` or a magic link comes into it. Then this fails: magic links are
+    refused, and in the worker's procfs there is no ``self`` for us.
+    """
+    return kernel.open_as_worker(start, path, os.O_PATH, is_root=path.startswith(b"/"))
 
 
 class _Walk:

@@ -97,6 +97,17 @@ def open_within(root_fd: int, path: str | bytes, flags: int) -> int:
     return _open(root_fd, path, flags, 0, resolve)
 
 
+def open_as_worker(start: int, path: str | bytes, flags: int, *, is_root: bool) -> int:
+    """Open a path from a folder of a worker's view, where it means the same to it and to us.
+
+    Magic links of procfs are refused (ELOOP). With `is_root` the folder is the worker's root,
+    and other links are followed below it; else they are refused too, since an absolute one
+    would lead from our own root.
+    """
+    links = RESOLVE_IN_ROOT if is_root else RESOLVE_NO_SYMLINKS
+    return _open(start, path, flags, 0, links | RESOLVE_NO_MAGICLINKS)
+
+
 def _open(folder: int, path: str | bytes, flags: int, mode: int, resolve: int) -> int:
     how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
     raw = ctypes.c_char_p(os.fsencode(path))

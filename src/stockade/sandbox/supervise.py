@@ -25,7 +25,8 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -115,12 +116,13 @@ class Sandbox:
 
     # --- building --------------------------------------------------------------------------
 
-    def build(self, meanwhile: Callable[[], None] = lambda: None) -> RoomSockets | None:
+    def build(self, meanwhile: Sequence[Callable[[], object]] = ()) -> RoomSockets | None:
         """Put everything up but the worker.
 
         Args:
-            meanwhile: Called while the stage's Python starts and the builder works, which
-                takes longer than our own part; it must not start threads or processes.
+            meanwhile: Called in order while the stage's Python starts and the builder works, which
+                takes longer than our own part; in small pieces, since the builder waits for the
+                end of one. They must not start threads or processes.
 
         Returns:
             The room's sockets; None if the room was given up (``--without-layer=room``).
@@ -145,7 +147,7 @@ class Sandbox:
             self.close()
             raise
 
-    def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
+    def _build(self, meanwhile: Sequence[Callable[[], object]]) -> RoomSockets | None:
         self._sealer = MountSealer(self.plan.seal.mounts)
         self._limits = open_limits(self.plan.limits)
         self.made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
@@ -158,10 +160,15 @@ class Sandbox:
         if self.plan.has_room:
             self._builder = RoomBuilder(self.plan.tools)
         self._mark("builder forked")
+        # bwrap may say nothing for 10 ms: to enter a control group takes a grace period of the kernel's.
+        work = deque(meanwhile)
+        while work and not _is_readable(info, 0):
+            work.popleft()()
         self._await_process(info)
         self._mark("process known")
         order = self._compose_seal()
-        meanwhile()
+        while work:
+            work.popleft()()
         self._mark("meanwhile done")
         stage = self._await_ready()
         self._mark("stage ready")
@@ -309,9 +316,7 @@ class Sandbox:
                 raise self._explain_end(step)
 
     def _await_readable(self, fd: int, step: str) -> None:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        if not poll.poll(START_TIMEOUT_S * 1000):
+        if not _is_readable(fd, START_TIMEOUT_S):
             raise ContainmentError(
                 "start-timeout", f"step {step} did not answer within {START_TIMEOUT_S:.0f} s"
             )
@@ -639,3 +644,9 @@ class Sandbox:
         if self._lifeline is None:
             raise ContainmentError("stage-failed", "the sandbox is not there")
         return self._lifeline
+
+
+def _is_readable(fd: int, timeout_s: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stockade.sandbox import kernel
+from stockade.sandbox import command_reader, kernel
 from stockade.sandbox.command_reader import (
     ARGUMENTS_LIMIT,
     Memory,
@@ -20,6 +20,7 @@ from stockade.sandbox.command_reader import (
     read_command,
 )
 from stockade.sandbox.eye import Sighting
+from stockade.sandbox.processes import read_children
 
 AT_FDCWD = -100
 HERE = os.getpid()
@@ -67,6 +68,43 @@ def test_proc_self_is_the_one_who_asks_and_not_us() -> None:
     finally:
         child.kill()
         child.wait()
+
+
+def test_proc_self_in_a_pid_namespace_of_its_own_is_the_one_who_asks() -> None:
+    # There the kernel knows no `self` for us, so what one call of ours finds must not be the answer.
+    script = ("unshare", "-Urpf", "--mount-proc", "sh", "-c", "echo; exec sleep 30")
+    outer = subprocess.Popen(script, stdout=subprocess.PIPE)
+    assert outer.stdout is not None
+    outer.stdout.readline()
+    (inner,) = read_children(outer.pid)
+    try:
+        for path in (b"/proc/self/exe", b"/proc/self/root/proc/1/exe"):
+            fd = open_target(inner, AT_FDCWD, path)
+            assert os.fstat(fd).st_ino == os.stat(f"/proc/{inner}/exe").st_ino
+            os.close(fd)
+    finally:
+        os.kill(inner, 9)
+        outer.wait()
+
+
+@pytest.mark.parametrize("path", [b"/bin/sh", b"//usr/../bin/./sh", b"folder/../folder/sh", b"folder/sh"])
+def test_one_call_finds_what_the_walk_finds(
+    path: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("folder/sh").write_text("")
+    Path("link").symlink_to("folder/sh")
+    place = f"/proc/{HERE}/{'root' if path.startswith(b'/') else 'cwd'}"
+    start = os.open(place, os.O_PATH)
+    by_call = command_reader._open_by_kernel(start, path)
+    by_walk = command_reader._Walk(HERE).follow(path, place)
+    assert os.fstat(by_call).st_ino == os.fstat(by_walk).st_ino
+    if not path.startswith(b"/"):
+        with pytest.raises(OSError, match="symbolic links"):  # where they lead, the walk finds out
+            command_reader._open_by_kernel(start, b"link")
+    for fd in (start, by_call, by_walk):
+        os.close(fd)
 
 
 def test_relative_paths_links_and_descriptors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
