@@ -22,7 +22,7 @@ from stockade.ledger.store import default_shelf
 from stockade.reactor import Reactor
 from stockade.run.options import RunOptions
 from stockade.run.own_files import resolve_own, worker_folders
-from stockade.run.prepare import load_run_policy, plan_run
+from stockade.run.prepare import find_workspace, load_run_policy, plan_run
 from stockade.sandbox.supervise import Sandbox
 
 
@@ -33,15 +33,16 @@ def run_contained(options: RunOptions) -> int:
         StockadeError: A failure of ours; the command did not start, or was killed.
     """
     policy = load_run_policy(options)
+    workspace = os.path.realpath(find_workspace())
     folders = worker_folders(options, policy)
-    shelf = find_shelf(options, folders)
+    shelf = find_shelf(options, workspace, folders)
     run_id = new_run_id(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.urandom(4))
     report = None
     if options.report is not None and not options.is_dry_run:
         from stockade.run.report import ReportFile
 
         # Before the plan: what is there can be covered.
-        report = ReportFile(options.report, (os.path.realpath("."), *folders))
+        report = ReportFile(options.report, (workspace, *folders))
     plan = plan_run(options, policy, shelf, run_id)
     if options.is_dry_run:
         print("\n".join(plan.describe()))
@@ -61,7 +62,7 @@ def run_contained(options: RunOptions) -> int:
         sandbox.close()
 
 
-def find_shelf(options: RunOptions, folders: tuple[str, ...]) -> Path:
+def find_shelf(options: RunOptions, workspace: str, folders: tuple[str, ...]) -> Path:
     """The shelf of ledgers as a real path.
 
     Raises:
@@ -71,7 +72,7 @@ def find_shelf(options: RunOptions, folders: tuple[str, ...]) -> Path:
         resolve_own(options.policy_file, folders, "--policy")
     if options.ledger is None:
         return resolve_own(default_shelf(), folders, "the ledger")
-    return resolve_own(options.ledger, (os.path.realpath("."), *folders), "--ledger")
+    return resolve_own(options.ledger, (workspace, *folders), "--ledger")
 
 
 def _remember_software() -> None:

@@ -23,7 +23,7 @@ AT_EMPTY_PATH = 0x1000
 AT_RECURSIVE = 0x8000
 OPEN_TREE_CLONE = 1
 OPEN_TREE_CLOEXEC = os.O_CLOEXEC
-MOVE_MOUNT_F_EMPTY_PATH = 0x4
+MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH = 0x4, 0x40
 MOUNT_ATTR_RDONLY = 0x1
 MOUNT_ATTR_NOEXEC = 0x8
 MOUNT_ATTR_IDMAP = 0x00100000
@@ -157,6 +157,13 @@ def move_mount(tree_fd: int, target: str | bytes) -> None:
     empty = ctypes.c_char_p(b"")
     result = _libc.syscall(_MOVE_MOUNT, tree_fd, empty, AT_FDCWD, raw, MOVE_MOUNT_F_EMPTY_PATH)
     _check(result, f"move_mount {os.fsdecode(target)}")
+
+
+def move_mount_to(tree_fd: int, place_fd: int) -> None:
+    """The same, onto what an open descriptor refers to: no path is looked up again."""
+    empty = ctypes.c_char_p(b"")
+    flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
+    _check(_libc.syscall(_MOVE_MOUNT, tree_fd, empty, place_fd, empty, flags), "move_mount")
 
 
 def mount(source: bytes, target: bytes, kind: bytes, flags: int, data: bytes = b"") -> None:
