@@ -162,15 +162,19 @@ def test_a_path_that_breaks_off_anywhere_leaves_no_descriptor_open(tmp_path: Pat
     ended.wait()
 
 
-def test_a_path_of_links_that_never_ends_is_given_up_and_the_longest_plain_one_is_not(tmp_path: Path) -> None:
+def test_a_path_of_links_that_never_ends_is_given_up_and_the_longest_plain_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative ones, which we walk ourselves; the others are one call of the kernel's."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "a").mkdir()
     turns = "a/../" * 815  # 4,075 bytes: PATH_MAX is 4,096
     (tmp_path / "l0").symlink_to(f"{turns}a")
     for number in range(1, 10):
         (tmp_path / f"l{number}").symlink_to(f"{turns}l{number - 1}")
-    assert target(str(tmp_path / "l0")) == identity(tmp_path / "a")
+    assert target("l0") == target(str(tmp_path / "l0")) == identity(tmp_path / "a")
     with pytest.raises(OSError, match="too many parts"):
-        target(str(tmp_path / "l9"))
+        target("l9")
     assert target("/" + "usr/../" * 580 + "bin/sh") == identity("/bin/sh")
 
 
