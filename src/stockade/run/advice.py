@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -76,11 +76,7 @@ def advise(ending: Ending) -> list[str]:
     """The lines; none if the command succeeded and nothing was refused."""
     lines: list[str] = []
     if ending.missing and (ending.code or ending.denied_any):
-        names = ", ".join(ending.missing)
-        lines.append(
-            f"listed under exec and not on this machine: {names} (a name without / is looked for in /usr/bin"
-            " and its like only; list anything else by its path)"
-        )
+        lines.append(_about_missing(ending.missing))
     if not ending.code:
         return lines
     if ending.code > _SIGNALLED and ending.unix_sockets_refused:
@@ -92,6 +88,13 @@ def advise(ending: Ending) -> list[str]:
         lines += _about_lookers(ending)
         lines += _about_modules(ending)
     return lines
+
+
+def _about_missing(missing: Sequence[str]) -> str:
+    line = f"listed under exec and not on this machine: {', '.join(missing)}"
+    if all("/" in entry for entry in missing):
+        return line
+    return f"{line} (a name without / is looked for in /usr/bin and its like only; list others by their path)"
 
 
 def _about_lookers(ending: Ending) -> Iterator[str]:
@@ -110,7 +113,7 @@ def _about_lookers(ending: Ending) -> Iterator[str]:
 
 
 def _about_modules(ending: Ending) -> Iterator[str]:
-    if ending.libraries is None:
+    if ending.libraries is None or ending.denied_programs:
         return
     for modules in _NATIVE_MODULES:
         folder = os.path.join(ending.workspace, modules.folder)

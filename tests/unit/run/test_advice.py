@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from stockade.run import advice
 from stockade.run.advice import Ending, advise, explain_start_failure
@@ -58,11 +59,13 @@ def test_compiled_modules_of_the_workspace_are_found_for_the_program_that_loads_
     python = frozenset({"python3.11"})
 
     def lines(
-        started: frozenset[str] = python, libraries: tuple[str, ...] | None = ("/usr/lib",)
+        started: frozenset[str] = python,
+        libraries: tuple[str, ...] | None = ("/usr/lib",),
+        denied: bool = False,
     ) -> list[str]:
-        return advise(
-            Ending(code=1, mode="closed", started=started, libraries=libraries, workspace=str(tmp_path))
-        )
+        where = str(tmp_path)
+        ending = Ending(code=1, mode="closed", started=started, libraries=libraries, workspace=where)
+        return advise(replace(ending, denied_any=denied, denied_programs=denied))
 
     assert lines() == []
     (packages / "fast.cpython-311-x86_64-linux-gnu.so").touch()
@@ -73,6 +76,7 @@ def test_compiled_modules_of_the_workspace_are_found_for_the_program_that_loads_
     assert lines(libraries=(f"{tmp_path}/.venv",)) == []
     assert lines(libraries=(str(tmp_path),)) == []
     assert lines(libraries=None) == []  # the layer was given up
+    assert lines(denied=True) == []  # a program that was refused is the likelier reason
 
 
 def test_a_folder_without_end_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +109,9 @@ def test_what_is_listed_and_not_here_is_said_when_something_went_wrong() -> None
         Ending(code=0, mode="closed", missing=("cc1", "/opt/x"), denied_any=True),
     ):
         (line,) = advise(ending)
-        assert line.startswith("listed under exec and not on this machine: cc1, /opt/x (")
+        assert line.startswith("listed under exec and not on this machine: cc1, /opt/x (a name without /")
+    (by_path,) = advise(Ending(code=1, mode="closed", missing=("/opt/x",)))
+    assert by_path == "listed under exec and not on this machine: /opt/x"
 
 
 @pytest.mark.parametrize(("code", "refused", "is_said"), [(134, 2, True), (133, 0, False), (1, 4, False)])
