@@ -52,16 +52,40 @@ def _can_bubblewrap() -> bool:
     return shutil.which("bwrap") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
+def _can_make_group() -> bool:
+    """A control group that limits memory and processes can be made below ours (version 1 or 2)."""
+    from stockade.sandbox.cgroup import open_group
+
+    name = f"stockade-need-{os.urandom(4).hex()}"
+    group, refused = open_group(name, {"memory": 1 << 26, "pids": 9}, may_move=False)
+    group.close()
+    return not refused
+
+
+def _has_version_2() -> bool:
+    """Version 2 of control groups, with a controller that a group with processes cannot hand on."""
+    from stockade.sandbox.cgroup_place import probe_place, read_words
+
+    try:
+        place = probe_place("hugetlb")
+    except OSError:
+        return False
+    return place.is_unified and "hugetlb" in read_words(place.folder, "cgroup.controllers")
+
+
 NEEDS: dict[str, Callable[[], bool]] = {
     "world": lambda: SEALED_VARIABLE in os.environ and PROOF.device is not None,
     "userns": lambda: subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode == 0,
     "room": _can_make_room,
     "bwrap": _can_bubblewrap,
+    "cgroup": _can_make_group,
+    "cgroup2": _has_version_2,
     "root": lambda: os.geteuid() == 0,
     "ordinary-user": lambda: os.geteuid() != 0,
     "chromium": lambda: shutil.which("chromium") is not None,
     "node": lambda: shutil.which("node") is not None,
     "git": lambda: shutil.which("git") is not None,
+    "gcc": lambda: shutil.which("gcc") is not None,
     "ssh": lambda: shutil.which("ssh") is not None,
     "wget": lambda: shutil.which("wget") is not None,
     "openssl": lambda: shutil.which("openssl") is not None,
@@ -133,10 +157,10 @@ class Run:
     report: dict[str, Any] = field(repr=False)
 
     def attempts(self, **wanted: Any) -> list[dict[str, Any]]:
-        """Attempt records whose keys equal `wanted`, name questions only if asked for by `entry`."""
+        """Attempt records with these keys; questions, commands and calls only if `entry` asks for them."""
         found = [record for record in self.records if record["kind"] == "attempt"]
         if "entry" not in wanted:
-            found = [record for record in found if record["entry"] != "dns"]
+            found = [record for record in found if record["entry"] not in ("dns", "exec", "socket")]
         return [record for record in found if all(record.get(key) == value for key, value in wanted.items())]
 
     def denials(self, **wanted: Any) -> list[dict[str, Any]]:
@@ -153,11 +177,12 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def policy_file(tmp_path: Path) -> Callable[[str], Path]:
-    """Write a policy outside the worker's view. `version` and an open `exec` are put in front."""
+    """Write a policy outside the view; `version` is put in front, and an open `exec` if it has none."""
 
-    def write(text: str, head: str = "version: 1\nexec: {mode: any}\n") -> Path:
+    def write(text: str) -> Path:
+        says_who_may_run = "exec:" in text or "exec/" in text
         path = tmp_path / "policy.yaml"
-        path.write_text(head + text)
+        path.write_text("version: 1\n" + ("" if says_who_may_run else "exec: {mode: any}\n") + text)
         return path
 
     return write

@@ -19,6 +19,7 @@ from pathlib import Path
 from stockade.cli.main import COMMANDS
 from stockade.ledger.record import KINDS
 from stockade.policy.reference import write_reference
+from stockade.sandbox.filter import Refusal, load_filter_table
 from stockade.vocabulary import (
     REASONS,
     Control,
@@ -156,6 +157,31 @@ def exit_codes_page() -> str:
     return "\n".join([*lines, *(f"| {code} | {means} |" for code, means in EXIT_CODES), ""])
 
 
+def system_calls_page() -> str:
+    """Every line of the system-call filter."""
+    table = load_filter_table()
+    lines = [
+        "# Refused system calls",
+        NOTE,
+        "What the filter refuses ([how](../concepts/boundary.md#the-filter)). A record of such a try has the "
+        "rule `filter:LINE`. Recorded “quietly” means that ordinary programs try it too, so that a summary "
+        "may leave it out.\n",
+        "| line | calls | answer | when | recorded | why |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [_refusal_row(line) for line in (*table.refusals, table.foreign, table.newer)]
+    return "\n".join([*lines, ""])
+
+
+def _refusal_row(line: Refusal) -> str:
+    calls = " ".join(f"`{call}`" for call in line.calls) or "by number"
+    when = " or ".join(f"`code: {code}`" for code in line.codes) if len(line.codes) < 3 else "always"
+    if line.granted_by:
+        when = f"without `{line.granted_by}: true`"
+    recorded = "no" if not line.record else "quietly" if line.common else "yes"
+    return f"| `{line.name}` | {calls} | {line.errno} | {when} | {recorded} | {_cell(line.why)} |"
+
+
 def _cell(text: str) -> str:
     return re.sub(r"\s+", " ", text.replace("%%", "%")).replace("|", "\\|")
 
@@ -165,6 +191,7 @@ PAGES = {
     "exit-codes.md": exit_codes_page,
     "policy-keys.md": write_reference,
     "reasons.md": reasons_page,
+    "system-calls.md": system_calls_page,
 }
 
 

@@ -194,6 +194,8 @@ class Reason(Word):
     PROGRAM_NOT_LISTED = "program-not-listed"
     PROGRAM_LISTED = "program-listed"
     SANDBOX_SWITCHED_OFF = "sandbox-switched-off"
+    SYSTEM_CALL_REFUSED = "system-call-refused"
+    CODE_IN_MEMORY = "code-in-memory"
     # a person, a change
     HELD = "held"
     HOLD_TIMED_OUT = "hold-timed-out"
@@ -249,6 +251,8 @@ REASONS: dict[Reason, str] = {
     Reason.PROGRAM_NOT_LISTED: "the program is not among the permitted ones",
     Reason.PROGRAM_LISTED: "the program is among the permitted ones",
     Reason.SANDBOX_SWITCHED_OFF: "the command would leave the sandbox or switch it off",
+    Reason.SYSTEM_CALL_REFUSED: "a system call that leaves the sandbox or changes the host",
+    Reason.CODE_IN_MEMORY: "code made in memory, which no list of programs covers",
     Reason.HELD: "nothing lists it, and the policy asks a person",
     Reason.HOLD_TIMED_OUT: "nobody answered in time",
     Reason.HOLD_REFUSED: "a person was asked and said no",

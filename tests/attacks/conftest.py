@@ -48,6 +48,41 @@ def contained(probe_file: Path, stockade: Callable[..., Any]) -> Callable[..., T
     return run
 
 
+Payload = Callable[..., tuple[Any, Any]]
+
+
+@pytest.fixture
+def payload(stockade: Callable[..., Any], workspace: Path) -> Payload:
+    """Run a program of `payload/` as a worker that may write its workspace: what it answered, and the run.
+
+    `payload("code.py", "exec: …", "mounts", "notify")` gives the named layers up. The payload gets the
+    workspace's path, then `arguments`; it has to end well and prints one JSON value.
+    """
+
+    def run(name: str, policy: str, *layers_off: str, arguments: tuple[str, ...] = (), **more: Any) -> Any:
+        shutil.copytree(PROBE.parent, workspace, dirs_exist_ok=True)
+        extra = ["--write", str(workspace), *(f"--without-layer={layer}" for layer in layers_off)]
+        done = stockade([PYTHON, name, str(workspace), *arguments], policy, extra=extra, **more)
+        assert done.code == 0, f"the payload did not run to its end: {done.code} {done.out} {done.err}"
+        return json.loads(done.out), done
+
+    return run
+
+
+@pytest.fixture
+def plainly(workspace: Path) -> Callable[..., Any]:
+    """The same payload with nothing of ours in the way, behind `prefix`: the control."""
+
+    def run(name: str, *arguments: str, prefix: tuple[str, ...] = ()) -> Any:
+        shutil.copytree(PROBE.parent, workspace, dirs_exist_ok=True)
+        command = [*prefix, PYTHON, name, str(workspace), *arguments]
+        done = subprocess.run(command, capture_output=True, cwd=workspace, timeout=18)
+        assert done.returncode == 0, done.stderr.decode()
+        return json.loads(done.stdout)
+
+    return run
+
+
 def _answers(output: str) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in output.splitlines()]
     assert lines, "the payload said nothing"

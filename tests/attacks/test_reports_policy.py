@@ -121,14 +121,22 @@ def test_r004_a_replaced_list_opens_what_is_new_and_closes_what_is_gone(
     ]
 
 
-@pytest.mark.parametrize("more", ["limits: {connections: 4}\n", "files: {write: [.]}\n"])
+@pytest.mark.parametrize(
+    ("head", "more"),
+    [
+        (HEAD, "limits: {connections: 4}\n"),
+        (HEAD, "files: {write: [.]}\n"),
+        ("version: 1\n", "exec: {allow: [curl]}\n"),
+        ("version: 1\n", "exec: {mode: any, unix-sockets: true}\n"),
+    ],
+)
 def test_r004_a_replacement_that_could_not_be_held_is_refused(
-    stockade: Callable[..., Any], world: World, tmp_path: Path, more: str
+    stockade: Callable[..., Any], world: World, tmp_path: Path, head: str, more: str
 ) -> None:
-    """The room was built with its limits and its view; the network part alone can change under it."""
+    """The room was built with its limits, view and seal; the network part alone can change under it."""
     asker = Asker(stockade, APP_ONLY)
     assert asker.may("app.test")
-    (tmp_path / "b.yaml").write_text(HEAD + allow("docs.test") + more)
+    (tmp_path / "b.yaml").write_text(head + allow("docs.test") + more)
     refused = asker.try_to_operate("policy", "replace", str(tmp_path / "b.yaml"))
     assert refused.returncode == 2
     assert more.partition(":")[0] in refused.stderr

@@ -89,7 +89,7 @@ def test_r149_the_first_connection_of_the_first_process_is_judged(contained: Do,
 
 
 def test_a_shelf_that_is_not_there_yet_may_lie_in_the_workspace_and_is_not_seen(
-    stockade: Any, world: World, workspace: Path
+    stockade: Any, world: World, workspace: Path, policy_file: Callable[[str], Path]
 ) -> None:
     command = [
         COMMAND,
@@ -97,6 +97,8 @@ def test_a_shelf_that_is_not_there_yet_may_lie_in_the_workspace_and_is_not_seen(
         "-q",
         "--write",
         ".",
+        "-p",
+        str(policy_file("")),
         "--ledger",
         "new",
         "--",
@@ -179,7 +181,13 @@ def test_r119_a_program_that_cannot_be_started_is_the_commands_failure_as_in_a_s
         "stockade: cannot start no-such-program: No such file or directory\n",
     )
     wrong = stockade(["/etc/passwd"], APP_ONLY)
-    assert (wrong.code, wrong.err) == (126, "stockade: cannot start /etc/passwd: Permission denied\n")
+    assert (wrong.code, wrong.err.splitlines()) == (
+        126,
+        [
+            "stockade: cannot start /etc/passwd: Permission denied",
+            "hint: it is not marked as executable: chmod +x /etc/passwd",
+        ],
+    )
 
 
 BEAT = "while :; do curl -s -m 2 http://app.test/beat >/dev/null; done"
@@ -235,7 +243,7 @@ def test_r118_r121_ctrl_c_reaches_the_command_first_and_the_run_is_closed_in_ord
 
 
 def test_r122_a_reader_of_an_idle_pipe_waits_as_it_would_plainly_and_a_time_limit_ends_all(
-    stockade: Any, world: World
+    stockade: Any, world: World, policy_file: Callable[[str], Path]
 ) -> None:
     """Input is passed on, not replaced: `timeout` outside does for the run what it does for the command."""
     read_end, write_end = os.pipe()
@@ -246,6 +254,8 @@ def test_r122_a_reader_of_an_idle_pipe_waits_as_it_would_plainly_and_a_time_limi
         COMMAND,
         "run",
         "-q",
+        "-p",
+        str(policy_file("")),
         "--ledger",
         str(stockade.ledger),
         "--",

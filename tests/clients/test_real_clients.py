@@ -250,10 +250,11 @@ def test_chromium_opens_an_allowed_page_and_is_refused_an_unlisted_one(
     chromium = ["chromium", "--no-sandbox", "--headless=new", "--disable-gpu", "--ignore-certificate-errors",
                 "--no-first-run", "--user-data-dir=/tmp/profile", "--virtual-time-budget=4000",
                 *([] if proxy is None else [f"--proxy-server={proxy}"])]  # fmt: skip
-    good = stockade([*chromium, "--dump-dom", f"{scheme}://docs.test/"], POLICY, timeout_s=40)
+    policy = "exec: {mode: any, unix-sockets: true}" + POLICY  # it locks its profile with one
+    good = stockade([*chromium, "--dump-dom", f"{scheme}://docs.test/"], policy, timeout_s=40)
     assert PAGE in good.out, good.err
     world.reset()
-    bad = stockade([*chromium, "--dump-dom", f"{scheme}://evil.test/"], POLICY, timeout_s=40)
+    bad = stockade([*chromium, "--dump-dom", f"{scheme}://evil.test/"], policy, timeout_s=40)
     assert PAGE not in bad.out
     assert world.packets(address=EVIL) == []
     assert world.dns_questions("evil.test") == []

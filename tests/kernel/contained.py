@@ -1,7 +1,10 @@
 """Run one command in a sandbox without a gateway: what the kernel tests look at.
 
 Usage: contained.py [--write DIR] [--read DIR] [--hide PATH] [--invisible PATH] [--env NAME=VALUE]
-                    [--facts FILE] [--processes N] [--without-layer NAME] [--thread] -- CMD...
+                    [--facts FILE] [--memory BYTES] [--processes N] [--open-files N] [--file-size BYTES]
+                    [--exec listed|any] [--allow PROGRAM] [--code closed|jit] [--unix-sockets]
+                    [--without-layer NAME] [--lose-group] [--thread] [--user-namespaces]
+                    [--close-eye-at TEXT] -- CMD...
 
 Exits like `stockade run` (100 + family for failures of ours). With --facts it leaves a
 JSON object: facts, counters, step times, and the host's view of the worker.
@@ -18,8 +21,16 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
+
 from stockade.errors import StockadeError
-from stockade.reactor import Reactor
+from stockade.policy.model import ExecPolicy
+from stockade.reactor import READ, Reactor
+from stockade.sandbox import bubblewrap, supervise
+from stockade.sandbox.command_reader import read_command
+from stockade.sandbox.filter import find_refusal, load_filter_table
+from stockade.sandbox.holding import HeldLimits, open_limits
+from stockade.sandbox.limits import LimitPlan, LimitRequest
 from stockade.sandbox.plan import SandboxRequest, plan_sandbox
 from stockade.sandbox.probe import probe_host
 from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
@@ -31,9 +42,17 @@ def main() -> int:
         parser.add_argument(f"--{name}", action="append", default=[], type=Path)
     parser.add_argument("--env", action="append", default=[])
     parser.add_argument("--without-layer", action="append", default=[])
+    parser.add_argument("--unix-sockets", action="store_true")
     parser.add_argument("--facts", type=Path)
-    parser.add_argument("--processes", type=int)
+    for name in ("memory", "processes", "open-files", "file-size"):
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--lose-group", action="store_true", help="remove the control group once it is made")
+    parser.add_argument("--exec", choices=("listed", "any"), default="any")
+    parser.add_argument("--allow", action="append", default=[])
+    parser.add_argument("--code", choices=("closed", "jit"), default="closed")
     parser.add_argument("--thread", action="store_true", help="build in a thread that ends at once")
+    parser.add_argument("--user-namespaces", action="store_true", help="leave out --disable-userns")
+    parser.add_argument("--close-eye-at", default="", help="close the eye when a command has this argument")
     parser.add_argument("argv", nargs="+")
     args = parser.parse_args()
     request = SandboxRequest(
@@ -45,9 +64,17 @@ def main() -> int:
         invisible=tuple(args.invisible),
         caller_environment=dict(os.environ),
         extra_environment=tuple(args.env),
-        processes=args.processes,
+        limits=LimitRequest(
+            memory_bytes=args.memory,
+            processes=args.processes,
+            open_files=args.open_files,
+            file_size_bytes=args.file_size,
+        ),
+        exec=ExecPolicy(
+            mode=args.exec, allow=tuple(args.allow), code=args.code, unix_sockets=args.unix_sockets
+        ),
         layers_off=frozenset(args.without_layer),
-        run_id="test",
+        run_id=f"test-{os.stat('/proc/self/ns/net').st_ino}-{os.urandom(4).hex()}",  # the range's own name
     )
     try:
         return run(request, args)
@@ -57,7 +84,11 @@ def main() -> int:
 
 
 def run(request: SandboxRequest, args: argparse.Namespace) -> int:
+    if args.user_namespaces:
+        permit_user_namespaces()
     plan = plan_sandbox(request, probe_host(request))
+    if args.lose_group:
+        supervise.open_limits = open_limits_that_vanish
     reactor = Reactor()
     sandbox = Sandbox(plan, reactor)
     built: list[RoomSockets | None] = []
@@ -74,6 +105,8 @@ def run(request: SandboxRequest, args: argparse.Namespace) -> int:
         reactor.stop()
 
     try:
+        if sandbox.eye is not None:
+            answer_commands(reactor, sandbox, args.close_eye_at)
         sandbox.go(on_exit)
         reactor.run()
         if args.facts:
@@ -81,6 +114,49 @@ def run(request: SandboxRequest, args: argparse.Namespace) -> int:
     finally:
         sandbox.close()
     return ended[0].shell_code
+
+
+def open_limits_that_vanish(plan: LimitPlan) -> HeldLimits:
+    held = open_limits(plan)
+    for fact in held.to_facts().values():
+        if "group" in fact:
+            os.rmdir(str(fact["group"]))
+    return held
+
+
+def permit_user_namespaces() -> None:
+    """One protection taken away that no option of the product takes away."""
+    compile_all = bubblewrap.compile_arguments
+    bubblewrap.compile_arguments = lambda *args, **kept: [
+        word for word in compile_all(*args, **kept) if word != "--disable-userns"
+    ]
+
+
+def answer_commands(reactor: Reactor, sandbox: Sandbox, close_at: str) -> None:
+    """Let each command go on and refuse each reported call: no record, the other layers alone.
+
+    Args:
+        close_at: A command with this argument is not answered: the listener is closed while it waits.
+    """
+    eye, table = sandbox.eye, load_filter_table()
+    assert eye is not None
+
+    def look(_events: int) -> None:
+        sighting = eye.receive()
+        if sighting is None:
+            return
+        if close_at and close_at in read_command(sighting, is_at=False).argv:
+            reactor.unwatch(eye.fileno())
+            eye.close()
+            return
+        wish, machine = sandbox.plan.seal.filter, sandbox.plan.machine
+        refusal = find_refusal(table, machine, wish, sighting.arch, sighting.number, sighting.args)
+        if refusal is None:
+            eye.let_go_on(sighting)
+        else:
+            eye.refuse(sighting, refusal.errno_number)
+
+    reactor.watch(eye.fileno(), READ, look)
 
 
 def drain(sockets: RoomSockets) -> dict[str, int]:
@@ -116,6 +192,8 @@ def leave_facts(path: Path, sandbox: Sandbox, sockets: RoomSockets | None) -> No
         "queues": drain(sockets) if sockets is not None else {},
         "planted": sandbox.planted(),
         "steps_ms": sandbox.step_times_ms,
+        "usage": msgspec.to_builtins(sandbox.limit_usage()),
+        "limits_reached": [limit.name for limit in sandbox.limits_reached()],
         "counters": {name: getattr(counters, name) for name in getattr(counters, "__struct_fields__", ())},
     }
     path.write_text(json.dumps(found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -77,6 +78,11 @@ class Contained:
         given = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **kept}
         environment = {**os.environ, "PWD": str(self.work), "HOME": str(self.home)}
         return subprocess.Popen(self.command(*argv, options=options), cwd=self.work, env=environment, **given)
+
+    def planted(self, folder: Path | None = None) -> list[str]:
+        """What the last run named at its end, below the workspace; a run's own name is left out of theirs."""
+        paths = [Path(path).relative_to(folder or self.work).as_posix() for path in self.facts["planted"]]
+        return [re.sub(r"(left-by-test)-[\w-]+", r"\1", path) for path in paths]
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -170,22 +170,3 @@ def test_without_id_mapped_mounts_a_start_by_root_is_refused(contained: Containe
     assert "idmap-unsupported" in refused.err
     assert str(base / "merged") in refused.err
     assert not (base / "upper" / "started").exists()
-
-
-def test_limits_hold_and_are_reported(contained: Contained) -> None:
-    fork = """
-import os, time
-count = 0
-try:
-    while count < 200:
-        if os.fork() == 0:
-            time.sleep(10); os._exit(0)
-        count += 1
-except OSError:
-    pass
-print(count)
-"""
-    limited = contained.python(fork, options=("--processes", "30"))
-    assert int(limited.out) < 30
-    assert contained.facts["facts"]["limits"]["nproc"] == 30
-    assert int(contained.python(fork).out) == 200

@@ -279,7 +279,9 @@ def test_programs_of_the_caller_s_path_are_found_in_the_workspace(contained: Con
 def test_a_closed_standard_stream_is_as_good_as_dev_null(work: Path, closed: int) -> None:
     # Else a pipe of ours would get its number, and the command would be fed from it for ever.
     ledger = work.parent / "ledger"
-    run = [sys.executable, "-m", "stockade", "run", "-q", "--ledger", str(ledger), "--"]
+    policy = work.parent / "policy.yaml"
+    policy.write_text("version: 1\nexec: {mode: any}\n")
+    run = [sys.executable, "-m", "stockade", "run", "-q", "-p", str(policy), "--ledger", str(ledger), "--"]
     script = f'exec {closed}{"<" if closed == 0 else ">"}&-; exec "$@"'
     done = subprocess.run(
         ["sh", "-c", script, "sh", *run, "sh", "-c", "cat; echo out; echo err >&2"],

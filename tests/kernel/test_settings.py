@@ -40,7 +40,7 @@ def git(*words: str, cwd: Path, home: Path | None = None) -> str:
 
 
 def left(contained: Contained) -> list[str]:
-    return [Path(path).relative_to(contained.work).as_posix() for path in contained.facts["planted"]]
+    return contained.planted()
 
 
 # --- names that are held ------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ def test_r138_what_a_new_repository_would_make_git_run_is_moved_aside(
     script = f"M={marker}; git init -q sub; {NEW_REPOSITORIES[kind]}; echo done"
     assert run(script).out == "done\n"
     assert not obeyed_in(contained.work / "sub", marker)
-    names = left(contained)
+    names = [Path(path).relative_to(contained.work).as_posix() for path in contained.facts["planted"]]
     assert "sub/.git" in names
     moved = [name for name in names if ".left-by-test" in name]
     assert len(moved) == 1, names
@@ -451,7 +451,7 @@ def test_shell_start_files_that_appear_in_a_home_are_moved_aside(contained: Cont
     options = ("--write", str(home))
     assert contained("sh", "-c", script, options=options, cwd=home).code == 0
     assert (home / ".profile").read_text() == "mine"
-    moved = [Path(path).relative_to(home).as_posix() for path in contained.facts["planted"]]
+    moved = contained.planted(home)
     assert moved == [".bash_profile.left-by-test", ".config/fish.left-by-test", ".zshenv.left-by-test"]
     # In a folder that is nobody's home they are named, and stay.
     assert contained("sh", "-c", "echo x > .zshenv", options=("--write", str(contained.work))).code == 0

@@ -168,7 +168,7 @@ def test_r139_a_nested_start_is_refused_and_no_variable_opens_anything(contained
     assert "STOCKADE_DISABLE" not in shown
     nested = contained("bwrap", "--unshare-user", "--ro-bind", "/usr", "/usr", "/usr/bin/true")
     assert nested.code != 0
-    assert "Creating new namespace failed" in nested.err
+    assert "No permissions to create new namespace" in nested.err
     unshare = contained("unshare", "-Urn", "true")
     assert unshare.code != 0
 

@@ -17,6 +17,8 @@ from stockade.prove.world_client import World
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("world", "bwrap")]
 
 COMMAND = str(Path(sys.prefix) / "bin" / "stockade")
+# Else the filter refuses the socket before the room refuses the address.
+UNIX_TOO = "exec: {mode: any, unix-sockets: true}\n"
 ALLOWED = "rules: [{allow: allowed.test, ports: [9000], protocol: tcp}]\n"
 OTHER = "version: 1\nexec: {mode: any}\nrules: [{allow: docs.test, ports: [9000], protocol: tcp}]\n"
 
@@ -149,7 +151,7 @@ def test_r136_the_worker_cannot_reach_the_control_socket(stockade: Any, world: W
         "  s.connect('\\0stockade/control/' + run.strip()); print('open', flush=True)\n"
         " except OSError as e: print(type(e).__name__, flush=True)\n"
     )
-    worker = stockade.start([sys.executable, "-u", "-c", script], ALLOWED)
+    worker = stockade.start([sys.executable, "-u", "-c", script], UNIX_TOO + ALLOWED)
     deadline = time.monotonic() + 10
     while not (stockade.ledger.is_dir() and os.listdir(stockade.ledger)):
         assert time.monotonic() < deadline

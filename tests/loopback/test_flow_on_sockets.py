@@ -25,6 +25,7 @@ from doubles.fake_driver import Room as Judge
 from doubles.messages import get
 from stockade.decision.request import Attempt, Decision
 from stockade.gateway.driver import Connection
+from stockade.gateway.naming import EndsOf
 from stockade.gateway.side import Side
 from stockade.net.endpoint import Endpoint
 from stockade.net.host import Host
@@ -139,7 +140,9 @@ class Bench:
 
     # --- the room, as the driver sees it -------------------------------------------------
 
-    def record(self, _attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> int:
+    def record(
+        self, _attempt: Attempt, decision: Decision, recorded: Callable[[int], None], _ends: EndsOf
+    ) -> int:
         self.decisions.append(decision)
         number = len(self.decisions)
         self.reactor.call_soon(lambda: recorded(number))
@@ -266,7 +269,9 @@ def test_a_client_that_does_not_read_its_refusals_is_given_up(bench: Bench) -> N
 def test_a_permitted_attempt_that_ends_before_its_record_is_durable_has_an_outcome(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never_durable(_attempt: Attempt, decision: Decision, _recorded: Callable[[int], None]) -> int:
+    def never_durable(
+        _attempt: Attempt, decision: Decision, _recorded: Callable[[int], None], _ends: EndsOf
+    ) -> int:
         bench.decisions.append(decision)
         return len(bench.decisions)
 

@@ -82,10 +82,14 @@ def run(args: argparse.Namespace) -> int:
     words = _take_options(args)
     attempt = parse_attempt_line(words, sni=args.sni, host=args.host, came_from=args.came_from)
     policy = _load(args.policy)
-    engine = _open_engine(policy, Phase(args.phase), Identity(args.identity))
+    attempt, programs = _find_program(attempt, policy)
+    engine = _open_engine(policy, Phase(args.phase), Identity(args.identity), programs)
     attempt = _speak_as_listed(attempt, engine)
     decision = engine.decide(attempt, _parse_addresses(args.address))
-    print(_show_json(attempt, decision, policy) if args.json else "\n".join(_show(attempt, decision)))
+    shown = (
+        _show_json(attempt, decision, policy) if args.json else "\n".join(_show(attempt, decision, policy))
+    )
+    print(shown)
     return DENIED if args.exit_code and decision.verdict is Verdict.DENY else 0
 
 
@@ -112,11 +116,27 @@ def _load(path: Path | None) -> Policy:
     return load_policy(path)
 
 
-def _open_engine(policy: Policy, phase: Phase, identity: Identity) -> Engine:
+def _find_program(attempt: Attempt, policy: Policy) -> tuple[Attempt, dict[str, str] | None]:
+    """Look which file of this machine a command means, and which files may run; as a run does."""
+    if not attempt.argv:
+        return attempt, None
+    from msgspec.structs import replace
+
+    from stockade.run.program_files import probe_file, probe_listed, probe_script
+
+    file = probe_file(attempt.argv[0])
+    if file is None:
+        return attempt, None
+    script = probe_script(file)
+    found = replace(attempt, file=file, is_script_of=None if script is None else script.text)
+    return found, probe_listed(policy.exec)
+
+
+def _open_engine(policy: Policy, phase: Phase, identity: Identity, programs: dict[str, str] | None) -> Engine:
     from stockade.decision.engine import Engine
     from stockade.run.registries import probe_registries
 
-    return Engine(policy, phase, identity, places=probe_registries(os.environ))
+    return Engine(policy, phase, identity, places=probe_registries(os.environ), programs=programs)
 
 
 def _speak_as_listed(attempt: Attempt, engine: Engine) -> Attempt:
@@ -146,10 +166,18 @@ def _parse_addresses(texts: list[str] | None) -> tuple[IPAddress, ...] | None:
 def _show_json(attempt: Attempt, decision: Decision, policy: Policy) -> str:
     from stockade.gateway.journal import attempt_fields
 
-    return json.dumps({**attempt_fields(attempt, decision), "policy": policy.digest}, indent=2)
+    fields = {**attempt_fields(attempt, decision), "policy": policy.digest}
+    if attempt.argv:
+        fields["code"] = _code_of(policy)
+    return json.dumps(fields, indent=2)
 
 
-def _show(attempt: Attempt, decision: Decision) -> Iterator[str]:
+def _code_of(policy: Policy) -> str:
+    """How far the promise goes about native code inside permitted programs."""
+    return "closed" if policy.exec is None else policy.exec.code
+
+
+def _show(attempt: Attempt, decision: Decision, policy: Policy) -> Iterator[str]:
     from stockade.gateway.journal import target_text
     from stockade.vocabulary import REASONS, Entry, Verdict
 
@@ -160,6 +188,24 @@ def _show(attempt: Attempt, decision: Decision) -> Iterator[str]:
     yield f"rule     {decision.rule}   phase  {decision.phase}   identity  {decision.identity}"
     yield f"why      {decision.why}"
     if attempt.entry is Entry.EXEC:
-        yield "note     this version does not enforce commands: `stockade run` starts any program it shows"
+        yield from _show_program(attempt, decision, policy)
     elif decision.verdict is not Verdict.DENY and decision.address is None and attempt.entry is not Entry.DNS:
         yield "note     the name alone was judged; a run judges its addresses as well (try --address ADDR)"
+
+
+def _show_program(attempt: Attempt, decision: Decision, policy: Policy) -> Iterator[str]:
+    from stockade.net.host import escape_text
+    from stockade.vocabulary import Verdict
+
+    if attempt.is_script_of is not None:
+        yield f"script   for {escape_text(attempt.is_script_of, 200)}"
+    yield f"code     {_code_of(policy)}"
+    if attempt.file is None:
+        where = (
+            "no executable file is there"
+            if "/" in attempt.argv[0]
+            else "no such program in /usr/bin and its like, where names are looked for (list others by path)"
+        )
+        yield f"note     {where}; the name alone was judged, a run judges the file"
+    if decision.verdict is Verdict.DENY:
+        yield "note     the command that `stockade run` launches is permitted; this is about what it starts"

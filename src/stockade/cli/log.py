@@ -15,6 +15,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from stockade.cli.log_words import (
+    COLORS,
+    DIM,
+    describe_attempt,
+    describe_command,
+    is_colored,
+    paint,
+    show_argv,
+    show_clock,
+    show_text,
+    show_verdict,
+)
 from stockade.errors import UserError
 from stockade.ledger.record import ATTEMPT, CLOSED, HEARTBEAT, KINDS, OPENED, OUTCOME, VERDICTS, clean_text
 from stockade.ledger.shelf import Record, RunReader, RunState, ShelfFollower, find_run, list_resting_runs
@@ -45,6 +57,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         action="store_true",
         help="add to the table what explains each decision and what came of it (with --id always)",
     )
+    parser.add_argument(
+        "--by-command",
+        action="store_true",
+        help="show each command with what it tried on the network; with --json one object per command",
+    )
     parser.add_argument("--verdict", choices=sorted(VERDICTS), action="append", help="only these decisions")
     parser.add_argument(
         "--entry", choices=ENTRIES, action="append", help="only attempts that came this way (may be repeated)"
@@ -74,6 +91,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> None:
+    if args.by_command and (args.follow or args.kind):
+        other = "--follow" if args.follow else "--kind"
+        raise UserError("log-flags", f"--by-command and {other} exclude each other", "leave one of them out")
     shelf = _shelf_of(args)
     wanted = build_filter(args, time.time())
     printer = JsonPrinter() if args.json else TablePrinter(sys.stdout.isatty(), args)
@@ -85,7 +105,10 @@ def _show(args: argparse.Namespace) -> None:
         raise UserError("ledger-unreadable", f"there is no shelf {shelf}")
     else:
         follower = ShelfFollower(shelf, find_run(shelf, args.run) if args.run else None)
-        count = _print_new(follower, wanted, printer)
+        if args.by_command:
+            count = _print_commands(follower, wanted, args)
+        else:
+            count = _print_new(follower, wanted, printer)
         if not count and any((args.kind, args.verdict, args.entry, args.host, args.id, args.since)):
             _note("no record is like that")
         for reader in follower.readers():
@@ -129,6 +152,24 @@ def _print_new(follower: ShelfFollower, wanted: Filter, printer: JsonPrinter | T
         if wanted(record):
             count += 1
             printer.show(reader.run, record)
+    return count
+
+
+def _print_commands(follower: ShelfFollower, wanted: Filter, args: argparse.Namespace) -> int:
+    """Print the commands with what is wanted of them, run by run, and say how many those are."""
+    from stockade.cli.log_commands import group_by_command, print_json, print_table
+
+    runs: dict[str, list[Record]] = {}
+    for reader, record in follower.read():
+        runs.setdefault(reader.run, []).append(record)
+    count = 0
+    for run, records in runs.items():
+        commands = group_by_command(records, wanted)
+        count += len(commands)
+        if args.json:
+            print_json(run, commands)
+        else:
+            print_table(run, commands, whole=args.why)
     return count
 
 
@@ -234,14 +275,21 @@ class JsonPrinter:
         sys.stdout.write(line.decode() + "\n")
 
 
-_COLORS = {"deny": "\x1b[31m", "proxy": "\x1b[33m", "allow": "\x1b[32m"}
-_DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
 _COLUMNS = (("time utc", 12), ("id", 10), ("decision", 9), ("risk", 20), ("control", 24), ("reason", 21))
 
 # What the table shows of a record that is no attempt, save where --kind asks for that kind.
 _BRIEF = {
     OPENED: ("argv", "policy_source", "phase", "identity", "commands", "layers_off", "enforced.notes"),
-    CLOSED: ("exit_code", "exit_of", "signal", "failure", "attempts", "complete", "left_behind"),
+    CLOSED: (
+        "exit_code",
+        "exit_of",
+        "signal",
+        "failure",
+        "limits_reached",
+        "attempts",
+        "complete",
+        "left_behind",
+    ),
 }
 
 
@@ -253,7 +301,7 @@ class TablePrinter:
     """
 
     def __init__(self, is_terminal: bool, args: argparse.Namespace) -> None:
-        self._colored = is_terminal and "NO_COLOR" not in os.environ
+        self._colored = is_colored(is_terminal)
         self._width = shutil.get_terminal_size().columns if is_terminal else 0
         self._with_why: bool = args.why or args.id is not None
         self._left_out = () if args.why or args.kind else (OUTCOME, HEARTBEAT)
@@ -270,56 +318,41 @@ class TablePrinter:
         else:
             what = f"↳ of {record.get('of')}:" if record["kind"] == OUTCOME else record["kind"]
             words = _summary(record, self._brief.get(record["kind"]))
-            self._print(f"{_clock(record)}  {what}  {words}", _DIM)
+            self._print(f"{show_clock(record)}  {what}  {words}", DIM)
 
     def _start_run(self, run: str, record: Record) -> None:
         self._run = run
-        self._print(f"run {run}  {_text(record.get('time'))[:10]}", "")
-        self._print("  ".join(name.upper().ljust(width) for name, width in _COLUMNS) + "  WHAT  (RULE)", _DIM)
+        self._print(f"run {run}  {show_text(record.get('time'))[:10]}", "")
+        self._print("  ".join(name.upper().ljust(width) for name, width in _COLUMNS) + "  WHAT  (RULE)", DIM)
 
     def _attempt(self, record: Record) -> None:
-        verdict = _text(record.get("verdict"))
         cells = {
-            "time utc": _clock(record),
-            "id": _text(record.get("id")),
-            "decision": "proxy+log" if verdict == "proxy" else verdict,
-            **{key: _text(record.get(key)) for key in ("risk", "control", "reason")},
+            "time utc": show_clock(record),
+            "id": show_text(record.get("id")),
+            "decision": show_verdict(record),
+            **{key: show_text(record.get(key)) for key in ("risk", "control", "reason")},
         }
         line = "  ".join(cells[name].ljust(width) for name, width in _COLUMNS)
-        self._print(
-            f"{line}  {describe_attempt(record)}  ({_text(record.get('rule'))})", _COLORS.get(verdict, "")
-        )
+        color = COLORS.get(str(record.get("verdict")), "")
+        by = describe_command(record.get("command"))  # at the end: where there is no room it is cut first
+        end = f"  {by}" if by and not self._with_why else ""
+        self._print(f"{line}  {describe_attempt(record)}  ({show_text(record.get('rule'))}){end}", color)
         if self._with_why:
-            self._print(f"{'':14}{_text(record.get('why'))}", _DIM)
+            self._print(f"{'':14}{show_text(record.get('why'))}", DIM)
+            if by:
+                words = show_argv(record["command"].get("argv"))
+                self._print(f"{'':14}{by}: {words}", DIM)
 
     def _print(self, line: str, color: str) -> None:
         if self._width and len(line) > self._width and not self._with_why:
             line = line[: self._width - 1] + "…"
-        sys.stdout.write(f"{color}{line}{_PLAIN}\n" if self._colored and color else f"{line}\n")
-
-
-def describe_attempt(record: Record) -> str:
-    """Say in few words what was tried: ``GET http app.test:8080/x → 10.0.0.5``."""
-    entry, protocol = _text(record.get("entry")), _text(record.get("protocol"))
-    if entry == "exec":
-        argv = record.get("argv")
-        return "run " + " ".join(_text(a) for a in argv) if isinstance(argv, list) else "run"
-    name = _text(record.get("name") or record.get("raw") or record.get("address") or record.get("socket"))
-    if entry == "dns":
-        return f"dns {name} {_text(record.get('query_type'))}".rstrip()
-    port = record.get("port")
-    place = f"{name}:{port}" if port else name
-    words = [_text(record.get("method")), protocol or entry, place + _text(record.get("path"))]
-    address = _text(record.get("address"))
-    if address and address != name:
-        words.append(f"→ {address}")
-    return " ".join(word for word in words if word)
+        sys.stdout.write(paint(line, color if self._colored else "") + "\n")
 
 
 def _summary(record: Record, brief: tuple[str, ...] | None) -> str:
     """The fields as words: all of them, or those of `brief` that hold something."""
     skipped = {"seq", "time", "mono_ns", "kind", "run", "of"}
-    fields = [(key, _text(value)) for key, value in _flat(record) if key not in skipped]
+    fields = [(key, show_text(value)) for key, value in _flat(record) if key not in skipped]
     if brief is not None:
         order = brief if record.get("complete") is not False else (*brief, "completeness")
         fields = [
@@ -337,12 +370,6 @@ def _flat(record: Record) -> Iterator[tuple[str, object]]:
 
 
 def _joined(value: object) -> object:
-    return " ".join(_text(item) for item in value) if isinstance(value, list) else value
-
-
-def _text(value: object) -> str:
-    return "" if value is None else clean_text(str(value), 200)
-
-
-def _clock(record: Record) -> str:
-    return _text(record.get("time"))[11:23]
+    if not isinstance(value, list):
+        return value
+    return " ".join(show_text(item.get("message") if isinstance(item, dict) else item) for item in value)

@@ -8,18 +8,32 @@ import os
 import signal
 import sys
 from importlib import import_module
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 from stockade import __version__
 from stockade.errors import StockadeError
 
-# msgspec takes `get_type_hints` from typing_extensions where that is installed (by mypy, say), which costs
-# each start the import of inspect, ast and tokenize, about 9 ms; without it msgspec uses `typing`.
-if "typing_extensions" not in sys.modules:
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-    import msgspec as _msgspec  # noqa: F401
 
-    del sys.modules["typing_extensions"]
+def _import_msgspec() -> None:
+    """Import it without two modules that it does not need, and that would cost each start 11 ms.
+
+    It takes `get_type_hints` from typing_extensions where that is installed (by mypy, say), which brings
+    inspect, ast and tokenize; without it, it uses `typing`. And it imports uuid, which imports platform
+    and compiles its expressions to ask for the system's name.
+    """
+    stand_ins = {
+        "typing_extensions": None,
+        "platform": SimpleNamespace(system=lambda: os.uname().sysname),
+    }
+    put_in = {name: stand_in for name, stand_in in stand_ins.items() if name not in sys.modules}
+    sys.modules.update(put_in)  # type: ignore[arg-type]
+    import_module("msgspec")
+    for name in put_in:
+        del sys.modules[name]
+
+
+_import_msgspec()
 
 # Command → its module and its line in the help. Each module has `add_parser(subparsers)` and `run(args)`.
 COMMANDS = {
@@ -71,9 +85,33 @@ def print_error(error: StockadeError) -> None:
         print(f"hint: {error.hint}", file=sys.stderr)
 
 
+class _Help(argparse.HelpFormatter):
+    """Knows the terminal's width by itself: argparse makes one for each option, and would import shutil."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said) > 0:
+        return int(said)
+    try:
+        return os.get_terminal_size().columns or 80
+    except OSError:
+        return 80
+
+
+class _Parser(argparse.ArgumentParser):
+    """The parsers of the commands are of the same class."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": _Help, **options})
+
+
 def _parser_for(chosen: str | None) -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:
     """The parser for the chosen command alone, or for all of them when help is wanted."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="stockade",
         description="Egress containment for AI agent executors: default-deny, explained, recorded.",
     )

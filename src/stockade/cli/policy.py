@@ -132,6 +132,8 @@ def _show(args: argparse.Namespace) -> int:
             "catalogue": policy.catalogue,
         }
         origins = {name: [entry.origin for entry in entries] for name, entries in lists.items()}
+        if policy.exec is not None:
+            origins["exec.allow"] = list(policy.exec.origins)
         shown = {"source": policy.source, "digest": policy.digest, "policy": canonical_document(policy)}
         print(json.dumps({**shown, "origins": origins}))
     else:
@@ -161,9 +163,8 @@ def _describe_rest(policy: Policy) -> list[str]:
         f"unknown: {policy.unknown}"
         + (f", held for {policy.hold_s:.0f}s" if policy.unknown == "ask" else ""),
     ]
-    if policy.exec is None:
-        lines.append("exec: no key (this version does not enforce commands: any program may start)")
-    for name in ("exec", "files", "limits"):
+    lines += _describe_exec(policy)
+    for name in ("files", "limits"):
         values = document.get(name) or {}
         shown = [
             f"{key} {' '.join(map(str, v)) if isinstance(v, list) else v}" for key, v in values.items() if v
@@ -171,6 +172,25 @@ def _describe_rest(policy: Policy) -> list[str]:
         if shown:
             lines.append(f"{name}: {'; '.join(shown)}")
     return lines
+
+
+def _describe_exec(policy: Policy) -> list[str]:
+    programs = policy.exec
+    if programs is None:
+        return [
+            "exec: no key: only the launched command may run, and if it is a script its interpreters",
+            "  (for more: include: [exec/coding], exec/python, exec/node or exec/browser)",
+        ]
+    sockets = "permitted" if programs.unix_sockets else "refused"
+    who = "every program may run" if programs.mode == "any" else "what is listed may run"
+    levels = [f"code {programs.code}", f"Unix sockets {sockets}"]
+    if programs.libraries:
+        levels.append(f"libraries {' '.join(programs.libraries)}")
+    by_file: dict[str, list[str]] = {}
+    for entry in programs.allow:
+        by_file.setdefault(programs.origin_of(entry).rpartition(":")[0], []).append(entry)
+    listed = [f"  {file}  {' '.join(entries)}" for file, entries in by_file.items()]
+    return [f"exec: {who}; {'; '.join(levels)}", *listed]
 
 
 def _rule_cells(rule: Rule) -> list[str]:
@@ -200,7 +220,7 @@ def _value_text(value: Any) -> str:
         return " ".join(map(str, value))
     if isinstance(value, dict):
         return ", ".join(f"{key} {_value_text(item)}" for key, item in value.items())
-    return str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _rubric_cells(entry: RubricEntry) -> list[str]:
@@ -266,9 +286,15 @@ def _pieces(policy: Policy) -> list[tuple[str, Any, str]]:
     for name in ("rules", "rubric", "internal", "catalogue"):
         origins = [entry.origin for entry in getattr(policy, name)]
         pieces += [(name, value, origin) for value, origin in zip(document[name], origins, strict=True)]
-    for name in ("unknown", "hold", "exec", "files", "limits"):
+    for name in ("unknown", "hold", "files", "limits"):
         if document.get(name):
             pieces.append((name, document[name], policy.source))
+    if policy.exec is not None:
+        programs = dict(document["exec"])
+        for name in ("allow", "libraries"):
+            entries = programs.pop(name, [])
+            pieces += [(f"exec.{name}", entry, policy.exec.origin_of(entry)) for entry in entries]
+        pieces.append(("exec", programs, policy.exec.origin))
     return pieces
 
 

@@ -66,6 +66,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write a JSON report of the run to this file"
     )
+    parser.add_argument(
+        "--name-commands",
+        action="store_true",
+        help="record which command opened each connection, also of those let through (refusals always)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no summary at the end")
     parser.add_argument(
@@ -74,7 +79,7 @@ def add_parser(subparsers: Any) -> None:
         default=[],
         choices=LAYERS,
         metavar="NAME",
-        help="give one layer up, room or seccomp; it is recorded",
+        help=f"give one layer up; it is recorded (may be repeated): {', '.join(LAYERS[:-1])}",
     )
     parser.add_argument(
         "argv", nargs=argparse.REMAINDER, metavar="-- CMD...", help="the command and its arguments"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from stockade.decision import explain
-from stockade.decision.commands import SocketCall
+from stockade.decision.commands import ProgramList, RefusedCall, SocketCall
 from stockade.decision.labels import (
     ADDRESS_REASON,
     CLOSED_CONTROL,
@@ -26,7 +26,7 @@ from stockade.decision.request import Attempt, Decision
 from stockade.decision.standing import Closing, Standing
 from stockade.net.address import AddressFacts, IPAddress
 from stockade.net.host import Host, HostRefusal
-from stockade.policy.model import Policy, Rule
+from stockade.policy.model import ExecPolicy, Policy, Rule
 from stockade.vocabulary import Control, Identity, Phase, PlaceClass, Protocol, Reason, Risk, Verdict
 
 HELD = frozenset({Reason.NOT_LISTED, Reason.LOOKALIKE})
@@ -44,8 +44,9 @@ _SAID_BY_NAME = frozenset({Control.DENY_LINK_LOCAL_METADATA, Control.PHASE_POLIC
 class Caller:
     """Makes the decisions of one policy, phase and identity."""
 
-    def __init__(self, policy: Policy, phase: Phase, identity: Identity) -> None:
+    def __init__(self, policy: Policy, phase: Phase, identity: Identity, listed: ProgramList) -> None:
         self._policy = policy
+        self._listed = listed
         self._phase = phase
         self._identity = identity
 
@@ -73,10 +74,18 @@ class Caller:
         control = _control_of_pass(attempt, Control.ALLOWLIST_EXACT)
         return self._allow(Reason.RULE_ALLOWS, control, "builtin:approved", standing.place, why)
 
-    def let_program_run(self, program: str) -> Decision:
-        origin = f"{self._policy.source}:exec"
-        why = explain.explain_program(program, origin)
-        return self._allow(Reason.PROGRAM_LISTED, Control.ALLOWLIST_EXACT, origin, PlaceClass.LOCAL, why)
+    def let_program_run(self, program: str, reason: str) -> Decision:
+        """Let a program run; the reason is the entry that lists it, or what else permits it, in words."""
+        rule = self._listed.find_origin(reason)
+        if rule is not None:
+            return self._allow_program(rule, explain.explain_program(program, reason, rule))
+        return self._allow_program("builtin:exec", explain.explain_permitted_file(program, reason))
+
+    def let_any_program_run(self, policy: ExecPolicy) -> Decision:
+        return self._allow_program(policy.origin, explain.explain_any_program(policy.origin))
+
+    def _allow_program(self, rule: str, why: str) -> Decision:
+        return self._allow(Reason.PROGRAM_LISTED, Control.ALLOWLIST_EXACT, rule, PlaceClass.LOCAL, why)
 
     def _allow(self, reason: Reason, control: Control, rule: str, place: PlaceClass, why: str) -> Decision:
         return Decision(
@@ -325,17 +334,22 @@ class Caller:
             address=address,
         )
 
-    # --- refusing programs and sockets ---------------------------------------------------
+    # --- refusing programs, sockets and system calls -------------------------------------
 
-    def refuse_program(self, program: str, *, leaves: bool) -> Decision:
+    def refuse_program(self, attempt: Attempt, *, leaves: bool) -> Decision:
+        """Refuse to start a program; `leaves` says that one of its options would leave the sandbox."""
         return self._deny(
             Reason.SANDBOX_SWITCHED_OFF if leaves else Reason.PROGRAM_NOT_LISTED,
             risk=Risk.BOUNDARY_TAMPERING,
             control=Control.NAMESPACE_ISOLATION if leaves else Control.EXEC_DENY,
             place=PlaceClass.LOCAL,
             rule="builtin:exec",
-            why=explain.explain_unlisted_program(program, leaves=leaves),
+            why=explain.explain_unlisted_program(attempt, self._listed, leaves=leaves),
         )
+
+    def refuse_unknown_program(self, attempt: Attempt) -> Decision:
+        """Refuse what a run could not find out: which file would start."""
+        return replace(self.refuse_program(attempt, leaves=False), why=explain.explain_unknown_file(attempt))
 
     def refuse_socket(self, text: str, call: SocketCall) -> Decision:
         return self._deny(
@@ -345,6 +359,16 @@ class Caller:
             place=call.place,
             rule="builtin:sockets",
             why=explain.explain_socket(text, call.reason),
+        )
+
+    def refuse_call(self, text: str, refused: RefusedCall) -> Decision:
+        return self._deny(
+            refused.reason,
+            risk=Risk.BOUNDARY_TAMPERING,
+            control=REFUSAL_CONTROL[refused.reason],
+            place=PlaceClass.LOCAL,
+            rule=f"filter:{refused.name}",
+            why=explain.explain_call(text, refused.why, refused.permit),
         )
 
 

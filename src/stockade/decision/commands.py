@@ -1,7 +1,8 @@
-"""Programs and sockets: attempts that do not go to a host.
+"""Programs, sockets and system calls: attempts that do not go to a host.
 
-A program is judged by its name alone. Its arguments can change after the check and
-never permit anything; they only name a denial that would have left the sandbox.
+A program is judged by the file that would run, and where no run has found that out, by
+the name it was typed with. Its arguments can change after the check and never permit
+anything; they only name a denial that would have left the sandbox.
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ from stockade.decision.labels import place_of_address
 from stockade.net.address import judge_address
 from stockade.net.host import Host, parse_host
 from stockade.policy.model import ExecPolicy
+from stockade.policy.programs import is_pattern, matches_pattern, plain_spelling, spellings
 from stockade.vocabulary import Control, PlaceClass, Reason, Risk, Word
-
-# Where a bare name in `exec:` is looked for (the fixed PATH of the worker's view).
-PROGRAM_FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 _LEAVES = re.compile(
     r"--(?:net|network|pid|ipc|uts|userns|cgroupns)=host|--privileged"
@@ -45,25 +44,50 @@ class SocketCall(Struct, frozen=True):
     place: PlaceClass = PlaceClass.LOCAL
 
 
-def is_listed_program(policy: ExecPolicy | None, program: str) -> bool:
-    """Tell whether `exec:` lists a program, given as it was named when it was started."""
-    if policy is None:
-        return False
-    if policy.mode == "any":
-        return True
-    return any(_names_same_program(entry, program) for entry in policy.allow)
+class RefusedCall(Struct, frozen=True):
+    """A system call that the sandbox's filter refused.
+
+    Attributes:
+        name: The filter's own word for the line that refused it.
+        reason: One of the words in `labels.REFUSAL_CONTROL`.
+        why: Why that line exists, in a phrase.
+        permit: What in the policy would permit the call, such as ``exec: {code: jit}``; None if nothing does.
+    """
+
+    name: str
+    reason: Reason
+    why: str
+    permit: str | None = None
 
 
-def _names_same_program(entry: str, program: str) -> bool:
-    if entry == program:
-        return True
-    if "/" in entry:
-        return _is_in_program_folder(entry) and program == entry.rpartition("/")[2]
-    return _is_in_program_folder(program) and entry == program.rpartition("/")[2]
+class ProgramList:
+    """What `exec: allow` lists, by the ways to type it, so that a long list costs what a short one does.
 
+    Names alone are compared here. Which file a name is, links followed, a run finds out.
+    """
 
-def _is_in_program_folder(path: str) -> bool:
-    return path.rpartition("/")[0] in PROGRAM_FOLDERS
+    def __init__(self, policy: ExecPolicy | None) -> None:
+        entries = () if policy is None else policy.allow
+        self._origins = {} if policy is None else dict(zip(entries, policy.origins, strict=False))
+        self._exact = {
+            spelling: entry
+            for entry in reversed(entries)  # of two entries for one program the first counts
+            if not is_pattern(entry)
+            for spelling in spellings(entry)
+        }
+        self._patterns = [entry for entry in entries if is_pattern(entry)]
+
+    def find(self, program: str) -> str | None:
+        """The entry that names a program as it was typed, or None."""
+        typed = plain_spelling(program)
+        entry = self._exact.get(typed)
+        if entry is not None or not typed:
+            return entry
+        return next((pattern for pattern in self._patterns if matches_pattern(pattern, typed)), None)
+
+    def find_origin(self, entry: str) -> str | None:
+        """The line of an entry; None if it is none."""
+        return self._origins.get(entry)
 
 
 def leaves_sandbox(argv: tuple[str, ...]) -> bool:

@@ -18,14 +18,14 @@ another engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv6Address
 
 from msgspec.structs import replace
 
 from stockade.decision.calls import HELD, Caller
 from stockade.decision.catalogue import Catalogue
-from stockade.decision.commands import classify_socket, is_listed_program, leaves_sandbox
+from stockade.decision.commands import ProgramList, RefusedCall, classify_socket, leaves_sandbox
 from stockade.decision.labels import (
     ORDINARY_QUESTIONS,
     place_of_address,
@@ -60,6 +60,10 @@ class Engine:
         places: Catalogue entries of the machine, such as its package registries.
         inspects_tls: True if the gateway opens TLS, so that conditions on it can hold.
         upstream: The operator's proxy by which names without an `internal:` entry are reached.
+        programs: Real paths of the files that may run, as a run has resolved them: the launched
+            command, what `exec:` lists, and their interpreters. A mapping says for each which
+            entry of `exec: allow` lists it, or in a few words what else permits it. None
+            judges by names.
         book: The index of the same policy, to share; see `for_phase`.
     """
 
@@ -73,6 +77,7 @@ class Engine:
         places: Iterable[CatalogueEntry] = (),
         inspects_tls: bool = False,
         upstream: UpstreamProxy | None = None,
+        programs: Mapping[str, str] | frozenset[str] | None = None,
         book: RuleBook | None = None,
     ) -> None:
         self.policy = policy
@@ -81,8 +86,10 @@ class Engine:
         self._own = frozenset(map(_without_zone, own_addresses))
         self._inspects_tls = inspects_tls
         self.upstream = upstream
+        self._programs = programs
         self._book = book or RuleBook(policy, Catalogue(policy.catalogue, places))
-        self._caller = Caller(policy, phase, identity)
+        self._listed = ProgramList(policy.exec)
+        self._caller = Caller(policy, phase, identity, self._listed)
         self._standings: dict[tuple[str, int, str], Standing] = {}
 
     def for_phase(self, phase: Phase, identity: Identity | None = None) -> Engine:
@@ -94,6 +101,7 @@ class Engine:
             self._own,
             inspects_tls=self._inspects_tls,
             upstream=self.upstream,
+            programs=self._programs,
             book=self._book,
         )
 
@@ -125,6 +133,10 @@ class Engine:
     def refuse(self, attempt: Attempt, reason: Reason, why: str | None = None) -> Decision:
         """Refuse an attempt for something that the gateway found, with the labels that fit it."""
         return self._caller.refuse_found(reason, self.decide(attempt), why)
+
+    def refuse_call(self, attempt: Attempt, refused: RefusedCall) -> Decision:
+        """Refuse a system call that the sandbox's filter refuses whatever the rules say."""
+        return self._caller.refuse_call(attempt.call or "", refused)
 
     def protocol_for(self, host: Host, port: int) -> Protocol | None:
         """What is spoken at a place, so that the gateway knows what to parse; None if nobody says."""
@@ -301,9 +313,27 @@ class Engine:
 
     def _decide_program(self, attempt: Attempt) -> Decision:
         program = attempt.argv[0] if attempt.argv else ""
-        if is_listed_program(self.policy.exec, program):
-            return self._caller.let_program_run(program)
-        return self._caller.refuse_program(program, leaves=leaves_sandbox(attempt.argv))
+        policy = self.policy.exec
+        if policy is not None and policy.mode == "any":
+            return self._caller.let_any_program_run(policy)
+        if self._programs is None:
+            reason = self._listed.find(program)
+        elif attempt.file is None:
+            return self._caller.refuse_unknown_program(attempt)
+        else:
+            reason = self._reason_to_run(attempt.file)
+        if reason is not None:
+            return self._caller.let_program_run(program, reason)
+        return self._caller.refuse_program(attempt, leaves=leaves_sandbox(attempt.argv))
+
+    def _reason_to_run(self, file: str) -> str | None:
+        """What permits a file in this run, None if nothing does."""
+        assert self._programs is not None
+        if file not in self._programs:
+            return None
+        if isinstance(self._programs, Mapping):
+            return self._programs[file]
+        return self._listed.find(file) or "its own command, a listed program or an interpreter"
 
 
 def _without_zone(address: IPAddress) -> IPAddress:

@@ -7,24 +7,33 @@ the operator: they name rules and files. The worker sees the reason's own senten
 
 from __future__ import annotations
 
-import json
 import re
 
+from stockade.decision.commands import ProgramList
 from stockade.decision.request import Attempt
+from stockade.decision.script import is_env, parse_script_text
 from stockade.net.address import AddressFacts, IPAddress
 from stockade.net.host import HostRefusal, escape_text
 from stockade.policy.model import Rule
+from stockade.policy.programs import is_in_program_folder, is_pattern, parse_program
 from stockade.vocabulary import REASONS, Identity, Phase, PlaceClass, Protocol, Reason
 
 # Names that YAML reads as strings without quotes; a last label of letters rules out numbers.
 _PLAIN = re.compile(r"(?:[a-z0-9][a-z0-9-]*\.)+[a-z]{2,}")
-_PROGRAM = re.compile(r"/?[\w.+-]+|(?:/[\w.+-]+)+", re.ASCII)
+_PLAIN_PROGRAM = re.compile(r"(?:\./|~/|/)?[A-Za-z_][\w.+/-]*", re.ASCII)
+_NOT_PLAIN = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
 _DEFAULT_PROTOCOL = {443: Protocol.TLS, 80: Protocol.HTTP}
 
 
 def quote(name: str) -> str:
     """A name as it can stand in a policy."""
-    return name if _PLAIN.fullmatch(name) else json.dumps(name)
+    return name if _PLAIN.fullmatch(name) else _quote_text(name)
+
+
+def _quote_text(text: str) -> str:
+    import json  # only denials quote, and most runs start without one
+
+    return json.dumps(text)
 
 
 def allow_line(name: str, port: int, protocol: Protocol, identity: Identity = Identity.AGENT) -> str:
@@ -41,7 +50,7 @@ def allow_line(name: str, port: int, protocol: Protocol, identity: Identity = Id
 
 def internal_line(name: str, address: IPAddress, port: int) -> str:
     """The `internal:` entry that opens one private address for one name."""
-    network = json.dumps(f"{address}/{address.max_prefixlen}")
+    network = _quote_text(f"{address}/{address.max_prefixlen}")
     return f"- {{host: {quote(name)}, networks: [{network}], ports: [{port}]}}"
 
 
@@ -220,25 +229,101 @@ def explain_question_type(name: str, query_type: str) -> str:
     return f"Only A, AAAA, HTTPS and SVCB questions are answered, and this one for {name} is {asked}."
 
 
-# --- programs and sockets -----------------------------------------------------------------
+# --- programs, sockets and system calls ----------------------------------------------------
 
 
-def explain_program(program: str, origin: str) -> str:
-    return f"{origin} lists {escape_text(program, 80)}."
+def explain_program(program: str, entry: str, origin: str) -> str:
+    covered = "" if entry == program else f", which covers {escape_text(program, 80)}"
+    return f"{origin} lists {escape_text(entry, 80)}{covered}."
 
 
-def explain_unlisted_program(program: str, *, leaves: bool) -> str:
-    shown = json.dumps(escape_text(program, 80))
+def explain_any_program(origin: str) -> str:
+    return f"{origin} says `mode: any`: every program may run."
+
+
+def explain_permitted_file(program: str, reason: str) -> str:
+    return f"This run permits {escape_text(program, 80)} ({escape_text(reason, 160)})."
+
+
+def explain_unknown_file(attempt: Attempt) -> str:
+    shown = _shown_program(attempt)
+    return f"Which file {shown} would start cannot be told, and what cannot be told does not run."
+
+
+def explain_unlisted_program(attempt: Attempt, listed: ProgramList, *, leaves: bool) -> str:
+    """Say that a program is not listed, and the exact line that lists it, by the file that would run."""
     said = ", and an option of the command leaves the sandbox" if leaves else ""
-    if not _PROGRAM.fullmatch(program) or "/../" in program or program.startswith("/proc/"):
+    entry = offer_entry(attempt)
+    if entry is None:
         return (
-            f"No `exec:` entry lists {shown}{said}; only a name or an absolute path of a file can be listed."
+            f"No `exec:` entry lists {_shown_program(attempt)}{said}; only a plain name or path of a file"
+            " can be listed."
         )
-    return f"No `exec:` entry lists {shown}{said}; to allow the program, add `exec: {{allow: [{shown}]}}`."
+    line = f"`exec: {{allow: [{quote_program(entry)}]}}`"
+    if attempt.is_script_of is None:
+        return f"No `exec:` entry lists {_shown_program(attempt)}{said}; to allow the program, add {line}."
+    interpreter, *words = parse_script_text(attempt.is_script_of).command
+    by_hand = escape_text(" ".join((interpreter, *words, _path_of(attempt))), 200)
+    start = (
+        f"No `exec:` entry lists {_shown_program(attempt)}, a script for {escape_text(interpreter, 80)}{said}"
+    )
+    if is_env(interpreter):  # it names nothing that it starts
+        return f"{start}; to allow it, add {line}."
+    if listed.find(interpreter) is not None:
+        return f"{start}; run it as `{by_hand}`, or add {line}."
+    return (
+        f"{start}; to allow it, add {line}, which permits its interpreter for every command line,"
+        f" or list the interpreter and run `{by_hand}`."
+    )
+
+
+def quote_program(entry: str) -> str:
+    """An entry of `exec: allow` as it can stand in a policy."""
+    is_plain = _PLAIN_PROGRAM.fullmatch(entry) and entry.lower() not in _NOT_PLAIN
+    return entry if is_plain else _quote_text(entry)
+
+
+def _shown_program(attempt: Attempt) -> str:
+    """What was typed, and the file if that says more; what was typed may be a lie."""
+    program = attempt.argv[0] if attempt.argv else ""
+    shown = _quote_text(escape_text(program, 80))
+    if attempt.file is None or attempt.file == program:
+        return shown
+    return f"{shown} (the file {escape_text(attempt.file, 160)})"
+
+
+def offer_entry(attempt: Attempt) -> str | None:
+    """The entry that would list what was tried, None if none can."""
+    from stockade.policy.problems import Rejected  # only a denial needs it
+
+    program = attempt.file or (attempt.argv[0] if attempt.argv else "")
+    text = program.rpartition("/")[2] if is_in_program_folder(program) else program
+    try:
+        entry = parse_program(text)
+    except Rejected:
+        return None
+    return None if is_pattern(entry) else entry
+
+
+def _path_of(attempt: Attempt) -> str:
+    """A script's path as it was typed if that is one, else the file's."""
+    program = attempt.argv[0] if attempt.argv else ""
+    file = attempt.file or program
+    is_its_path = "/" in program and program.rpartition("/")[2] == file.rpartition("/")[2]
+    return program if is_its_path else file
 
 
 def explain_socket(text: str, reason: Reason) -> str:
     return f"{escape_text(text, 80)} is {REASONS[reason]}; no rule can open it."
+
+
+def explain_call(text: str, why: str, permit: str | None) -> str:
+    """Say what the filter's line says, and what would permit the call.
+
+    The offer is for one key; in a policy that has `exec:` already the key is added there.
+    """
+    offer = "no rule can open it" if permit is None else f"to permit it, add `{permit}`"
+    return f"{escape_text(text, 120)} is refused: {why}; {offer}."
 
 
 def explain_reason(reason: Reason) -> str:

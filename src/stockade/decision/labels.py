@@ -61,6 +61,8 @@ REFUSAL_CONTROL: dict[Reason, Control] = {
     Reason.CONTROL_SOCKET: Control.NO_CONTROL_SOCKETS,
     Reason.PROGRAM_NOT_LISTED: Control.EXEC_DENY,
     Reason.SANDBOX_SWITCHED_OFF: Control.NAMESPACE_ISOLATION,
+    Reason.SYSTEM_CALL_REFUSED: Control.NAMESPACE_ISOLATION,
+    Reason.CODE_IN_MEMORY: Control.EXEC_DENY,
 }
 
 # Refused because something could not be read: then nobody knows what it carried.

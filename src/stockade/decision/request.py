@@ -33,7 +33,10 @@ class Attempt(Struct, frozen=True, kw_only=True):
         authority: Host header or :authority, when a request head was read.
         credential_headers: Lower-case names of headers in the request that carry credentials.
         query_type: DNS question type, for example ``AAAA``.
-        argv: The command and its arguments, for exec.
+        argv: The command and its arguments as they were given, for exec; they may say anything.
+        file: Real path of the file that would run, for exec, where it is known.
+        is_script_of: That file is a script of this interpreter (`Script.text`), else None.
+        call: A refused system call as text, for example ``memfd_create``, for exec and socket.
         socket: A path, ``@abstract``, ``icmp:ADDR`` or ``vsock:CID:PORT``, for socket.
         redirected: This host was named by the 3xx answer of a permitted request.
     """
@@ -53,6 +56,9 @@ class Attempt(Struct, frozen=True, kw_only=True):
     credential_headers: tuple[str, ...] = ()
     query_type: str | None = None
     argv: tuple[str, ...] = ()
+    file: str | None = None
+    is_script_of: str | None = None
+    call: str | None = None
     socket: str | None = None
     redirected: bool = False
 

@@ -19,9 +19,11 @@ from msgspec.structs import replace
 from stockade.decision.request import Attempt, Decision
 from stockade.gateway.closing import close_with_reset, is_dead, notice_when_gone
 from stockade.gateway.dial import Dial as Dialing
+from stockade.gateway.naming import EndsOf, ends_of_connection
 from stockade.gateway.relay import READ_BYTES, LimitReached, Way
 from stockade.gateway.side import Side
 from stockade.net.address import IPAddress
+from stockade.net.ends import Ends
 from stockade.net.host import Host
 from stockade.protocol import effects as fx
 from stockade.protocol import events as ev
@@ -46,7 +48,9 @@ class Surroundings(Protocol):
 
     reactor: Reactor
 
-    def record(self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> int: ...
+    def record(
+        self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None], ends: EndsOf
+    ) -> int: ...
     def record_outcome(self, outcome: fx.RecordOutcome) -> None: ...
     def resolve(self, host: Host, done: Callable[[tuple[IPAddress, ...], str | None], None]) -> None: ...
     def hold(self, effect: fx.Hold, answered: Callable[[bool, str], None]) -> None: ...
@@ -171,9 +175,12 @@ class Connection:
             self._take_turn(None, 0)
 
     def _record(self, effect: fx.Record) -> None:
-        seq = self._room.record(effect.attempt, effect.decision, self._recorded)
+        seq = self._room.record(effect.attempt, effect.decision, self._recorded, self._ends)
         if effect.decision.verdict is not Verdict.DENY:
             self._undelivered = seq
+
+    def _ends(self) -> Ends | None:
+        return ends_of_connection(self._client.sock)
 
     def _recorded(self, seq: int) -> None:
         self._undelivered = None
@@ -492,7 +499,7 @@ class Connection:
             if isinstance(effect, fx.RecordOutcome):
                 self._outcome(effect)
             elif isinstance(effect, fx.Record):
-                seq = self._room.record(effect.attempt, effect.decision, _nobody_waits)
+                seq = self._room.record(effect.attempt, effect.decision, _nobody_waits, self._ends)
                 if effect.decision.verdict is not Verdict.DENY:
                     self._undelivered = seq
         self._finish(reset=reset)

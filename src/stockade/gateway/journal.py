@@ -17,7 +17,7 @@ from stockade.decision.request import Attempt, Decision
 from stockade.net.host import Host, HostRefusal
 from stockade.protocol.effects import RecordOutcome
 from stockade.vocabulary import Protocol as Spoken
-from stockade.vocabulary import Verdict
+from stockade.vocabulary import Reason, Verdict
 
 
 class LedgerWriter(Protocol):
@@ -34,6 +34,7 @@ class Denial(Struct, frozen=True):
     Attributes:
         name: The name or address alone, by which a question belongs to its connection.
         is_question: A name was asked for, and no connection tried (so far).
+        entry: What `exec: allow` would have to list, for a program.
     """
 
     target: str
@@ -41,6 +42,7 @@ class Denial(Struct, frozen=True):
     why: str
     name: str
     is_question: bool = False
+    entry: str = ""
 
 
 class Unreached(Struct, frozen=True):
@@ -58,6 +60,7 @@ class Journal:
         attempts: Attempts by verdict.
         denials: How often each kind of refusal happened; bounded, the rest is counted in `denials_left_out`.
         unreached: How often each permitted place was not reached; bounded as well.
+        common_denials: Refusals of what ordinary programs try and go on without, by reason; not in `denials`.
     """
 
     KEPT_DENIALS = 1000
@@ -69,21 +72,38 @@ class Journal:
         self.attempts: Counter[Verdict] = Counter()
         self.denials: Counter[Denial] = Counter()
         self.denials_left_out = 0
+        self.common_denials: Counter[Reason] = Counter()
         self.unreached: Counter[Unreached] = Counter()
         self._under_way: dict[int, Attempt] = {}  # let through, outcome to come
 
     def attempt(
-        self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None] | None, **more: object
+        self,
+        attempt: Attempt,
+        decision: Decision,
+        recorded: Callable[[int], None] | None,
+        *,
+        is_common: bool = False,
+        **more: object,
     ) -> int:
-        """Append one attempt; `recorded(seq)` is called when it is durable."""
+        """Append one attempt; `recorded(seq)` is called when it is durable.
+
+        Args:
+            is_common: An ordinary program tries this and goes on without: the summary for
+                people leaves it out, the record does not.
+        """
         fields = attempt_fields(attempt, decision)
         fields["policy"] = self.policy_digest
         fields.update(more)
         self.attempts[decision.verdict] += 1
-        if decision.verdict is Verdict.DENY:
+        if decision.verdict is Verdict.DENY and is_common:
+            self.common_denials[decision.reason] += 1
+        elif decision.verdict is Verdict.DENY:
             self._count_denial(attempt, decision)
         seq = self._ledger.append("attempt", fields, recorded)
-        if decision.verdict is not Verdict.DENY and attempt.query_type is None:
+        has_outcome = (
+            attempt.host is not None and attempt.query_type is None
+        )  # a command and a question have none
+        if decision.verdict is not Verdict.DENY and has_outcome:
             self._under_way[seq] = attempt
         return seq
 
@@ -115,11 +135,21 @@ class Journal:
         name = "" if host is None else host.name if isinstance(host, Host) else host.raw
         is_question = attempt.query_type is not None
         target = f"{name} (name question)" if is_question else target_text(attempt)
-        denial = Denial(target, decision.reason.value, decision.why, name, is_question)
+        denial = Denial(
+            target, decision.reason.value, decision.why, name, is_question, _entry_for(attempt, decision)
+        )
         if denial in self.denials or len(self.denials) < self.KEPT_DENIALS:
             self.denials[denial] += 1
         else:
             self.denials_left_out += 1
+
+
+def _entry_for(attempt: Attempt, decision: Decision) -> str:
+    if decision.reason not in (Reason.PROGRAM_NOT_LISTED, Reason.SANDBOX_SWITCHED_OFF):
+        return ""
+    from stockade.decision.explain import offer_entry  # a denial has loaded it already; a start does not
+
+    return offer_entry(attempt) or ""
 
 
 def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
@@ -155,8 +185,14 @@ def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
         fields["query_type"] = attempt.query_type
     if attempt.socket is not None:
         fields["socket"] = attempt.socket
+    if attempt.call is not None:
+        fields["call"] = attempt.call
     if attempt.argv:
         fields["argv"] = list(attempt.argv)
+    if attempt.file is not None:
+        fields["file"] = attempt.file
+    if attempt.is_script_of is not None:
+        fields["interpreter"] = attempt.is_script_of
     if attempt.upgrade is not None:
         fields["upgrade"] = attempt.upgrade
     if decision.permit is not None and decision.permit.through is not None:
@@ -187,6 +223,8 @@ def _address_text(host: Host | HostRefusal | None, decision: Decision) -> str | 
 
 def target_text(attempt: Attempt) -> str:
     """The destination in one short phrase, for tables and summaries."""
+    if attempt.call is not None:
+        return attempt.call
     if attempt.argv:
         return attempt.argv[0]
     if attempt.socket is not None:

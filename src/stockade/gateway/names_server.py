@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 from stockade.decision.request import Attempt
 from stockade.errors import ProtocolViolation
+from stockade.gateway.naming import IP_PKTINFO, IPV6_PKTINFO, EndsOf, ends_of_connection, ends_of_question
+from stockade.net.ends import Ends
 from stockade.net.host import Host, HostRefusal, escape_text
 from stockade.protocol import dns
 from stockade.protocol.effects import RecordOutcome
@@ -39,10 +41,8 @@ TCP_BUFFER_BYTES = 2 * dns.MAX_MESSAGE
 _EMPTY_TYPES = frozenset(("AAAA", "HTTPS", "SVCB"))
 # struct in_pktinfo: interface, address to send from, address that was asked (ip(7)).
 _PKTINFO4 = struct.Struct("=I4s4s")
-_IP_PKTINFO = 8
 # struct in6_pktinfo: the address that was asked, interface (ipv6(7)).
 _PKTINFO6 = struct.Struct("=16sI")
-_IPV6_PKTINFO = 50
 
 Send = Callable[[bytes], None]
 
@@ -73,7 +73,8 @@ class NamesServer:
                 continue
             self.received += 1
             source = [(level, kind, _answer_from(kind, data)) for level, kind, data in control]
-            self.answer(message, partial(_send_from, sock, source, asker))
+            ends = partial(ends_of_question, asker, control)
+            self.answer(message, partial(_send_from, sock, source, asker), ends)
 
     # --- TCP -----------------------------------------------------------------------------
 
@@ -98,18 +99,18 @@ class NamesServer:
             return
         attempt = Attempt(entry=Entry.TRANSPARENT, protocol=Protocol.DNS, host=stream.server, port=53)
         decision = self._room.decide(attempt)
-        seq = self._room.journal.attempt(attempt, decision, None)
+        seq = self._room.record(attempt, decision, None, stream.ends)
         if decision.verdict is not Verdict.DENY:
             self._room.record_outcome(RecordOutcome(of=seq, outcome="unused"))
 
     # --- one question ----------------------------------------------------------------------
 
-    def answer(self, message: bytes, send: Send) -> None:
+    def answer(self, message: bytes, send: Send, ends: EndsOf) -> None:
         """Record one question, then answer it."""
         try:
             question = dns.parse_question(message)
         except ProtocolViolation as violation:
-            self._refuse_malformed(message, violation, send)
+            self._refuse_malformed(message, violation, send, ends)
             return
         attempt = Attempt(
             entry=Entry.DNS,
@@ -128,7 +129,7 @@ class NamesServer:
             send(answer)
             self._room.record_outcome(RecordOutcome(of=seq, outcome="answered-locally"))
 
-        self._room.record(attempt, decision, recorded)
+        self._room.record(attempt, decision, recorded, ends)
 
     def _build_answer(self, question: dns.Question) -> tuple[bytes, Reason | None]:
         """The answer, and why it is not the usual one."""
@@ -149,12 +150,14 @@ class NamesServer:
         address = self._room.names.address_for(host)
         return None if address is None else IPv4Address(address)
 
-    def _refuse_malformed(self, message: bytes, violation: ProtocolViolation, send: Send) -> None:
+    def _refuse_malformed(
+        self, message: bytes, violation: ProtocolViolation, send: Send, ends: EndsOf
+    ) -> None:
         host = HostRefusal(escape_text(message[12:76]), violation.message)
         attempt = Attempt(entry=Entry.DNS, protocol=Protocol.DNS, host=host, port=53)
         decision = self._room.engine.refuse(attempt, Reason.MALFORMED_QUESTION)
         answer = dns.build_error_for(message)
-        self._room.record(attempt, decision, lambda _seq: None if answer is None else send(answer))
+        self._room.record(attempt, decision, lambda _seq: None if answer is None else send(answer), ends)
 
 
 class _Stream:
@@ -175,8 +178,11 @@ class _Stream:
     def close(self) -> None:
         self._timer.cancel()
         self.reactor.unwatch(self._sock.fileno())
-        self._sock.close()
         self._names_server.stream_ended(self)
+        self._sock.close()
+
+    def ends(self) -> Ends | None:
+        return ends_of_connection(self._sock)
 
     def _readable(self, _events: int) -> None:
         try:
@@ -193,7 +199,7 @@ class _Stream:
             self.has_asked = True
             self._timer.cancel()
             self._timer = self.reactor.call_later(TCP_IDLE_S, self.close)
-            self._names_server.answer(message, self._send)
+            self._names_server.answer(message, self._send, self.ends)
 
     def _send(self, answer: bytes) -> None:
         with suppress(OSError):  # the asker has gone, or does not read; it may ask again
@@ -202,10 +208,10 @@ class _Stream:
 
 def _answer_from(kind: int, data: bytes) -> bytes:
     """Turn the packet info of a question into that of its answer: from the asked address."""
-    if kind == _IP_PKTINFO:
+    if kind == IP_PKTINFO:
         _interface, _local, asked = _PKTINFO4.unpack(data[: _PKTINFO4.size])
         return _PKTINFO4.pack(0, asked, b"\0\0\0\0")
-    if kind == _IPV6_PKTINFO:
+    if kind == IPV6_PKTINFO:
         asked6, _interface = _PKTINFO6.unpack(data[: _PKTINFO6.size])
         return _PKTINFO6.pack(asked6, 0)
     return data

@@ -19,6 +19,7 @@ from ipaddress import IPv4Address, IPv6Address
 from msgspec import Struct
 
 from stockade.net.address import IPAddress
+from stockade.net.ends import Ends
 
 _NFULNL_MSG_PACKET = (4 << 8) | 0  # NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_PACKET
 _NFULA_PAYLOAD = 9
@@ -36,12 +37,14 @@ class RefusedPacket(Struct, frozen=True):
         protocol: IP protocol number (6 TCP, 17 UDP, 1 ICMP, 58 ICMPv6 …).
         port: Destination port of TCP and UDP, else 0.
         is_syn: A TCP packet that would have opened a connection.
+        ends: Of TCP and UDP, whose packet it was.
     """
 
     protocol: int
     destination: IPAddress
     port: int
     is_syn: bool
+    ends: Ends | None = None
 
 
 class RefusedLog:
@@ -107,20 +110,24 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def parse_packet(packet: bytes) -> RefusedPacket | None:
-    """Read the destination of an IP packet; None if the copy is too short to tell."""
+    """Read both ends of an IP packet; None if the copy is too short to tell."""
+    source: IPAddress
     destination: IPAddress
     if len(packet) >= 20 and packet[0] >> 4 == 4:
         header_bytes = (packet[0] & 0x0F) * 4
         protocol = packet[9]
-        destination = IPv4Address(packet[16:20])
+        source, destination = IPv4Address(packet[12:16]), IPv4Address(packet[16:20])
     elif len(packet) >= 40 and packet[0] >> 4 == 6:
         header_bytes = 40
         protocol = packet[6]
-        destination = IPv6Address(packet[24:40])
+        source, destination = IPv6Address(packet[8:24]), IPv6Address(packet[24:40])
     else:
         return None
     rest = packet[header_bytes:]
     port = int.from_bytes(rest[2:4], "big") if protocol in (6, 17, 33, 132, 136) and len(rest) >= 4 else 0
     # Flags of RFC 9293: FIN 1, SYN 2, RST 4, ACK 16; only SYN of the four opens a connection.
     is_syn = protocol == 6 and len(rest) > 13 and rest[13] & 0x17 == 0x02
-    return RefusedPacket(protocol, destination, port, is_syn)
+    ends = None
+    if protocol in (6, 17) and port:
+        ends = Ends(protocol == 6, (source, int.from_bytes(rest[:2], "big")), (destination, port))
+    return RefusedPacket(protocol, destination, port, is_syn, ends)

@@ -26,6 +26,7 @@ from stockade.gateway.driver import Connection
 from stockade.gateway.journal import Journal
 from stockade.gateway.names import GATEWAY_ADDRESS, HTTP_PROXY_PORT, SOCKS5_PORT, NameTable
 from stockade.gateway.names_server import NamesServer
+from stockade.gateway.naming import CommandNames, EndsOf, ends_of_connection
 from stockade.gateway.pace import Pace
 from stockade.gateway.refused import RefusedLog, RefusedPacket
 from stockade.gateway.resolve import Proceed, Resolver
@@ -102,6 +103,7 @@ class Room:
         secrets: Values of the variables that the policy's `credential:` keys name.
         on_fault: Told of an exception that escaped one connection (a fault of ours).
         asker: Asks a person about a held attempt; None: nobody is there, so it is denied.
+        commands: Names the command behind an attempt; None: records name none.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class Room:
         limits: RoomLimits | None = None,
         on_fault: Callable[[Exception], None],
         asker: Callable[[fx.Hold, Callable[[bool, str], None]], None] | None = None,
+        commands: CommandNames | None = None,
     ) -> None:
         self.reactor = reactor
         self.engine = engine
@@ -130,6 +133,7 @@ class Room:
         self._resolver = resolver
         self._limits = limits or RoomLimits()
         self._asker = asker
+        self._commands = commands
         self._connections: set[Connection] = set()
         self._redirects: dict[tuple[str, int], None] = {}
         self._approved: dict[tuple[str, int], str] = {}
@@ -214,11 +218,21 @@ class Room:
     def protocol_for(self, host: Host, port: int) -> Protocol | None:
         return self.engine.protocol_for(host, port)
 
-    def record(self, attempt: Attempt, decision: Decision, recorded: Callable[[int], None]) -> int:
+    def record(
+        self,
+        attempt: Attempt,
+        decision: Decision,
+        recorded: Callable[[int], None] | None,
+        ends: EndsOf,
+    ) -> int:
+        """Put an attempt on record, with its command if that is wanted, and say when it is durable."""
         attempt = self._flag_redirect(attempt)
-        if decision.rate_per_s is not None and decision.verdict is not Verdict.DENY:
+        is_denied, commands = decision.verdict is Verdict.DENY, self._commands
+        if decision.rate_per_s is not None and recorded is not None and not is_denied:
             recorded = self._pace.slow(decision.rule, decision.rate_per_s, recorded)
-        return self.journal.attempt(attempt, decision, recorded)
+        if commands is None or not (is_denied or commands.names_all):
+            return self.journal.attempt(attempt, decision, recorded)
+        return self.journal.attempt(attempt, decision, recorded, command=commands.name(ends()))
 
     def record_outcome(self, outcome: fx.RecordOutcome) -> None:
         self.journal.outcome(outcome)
@@ -346,7 +360,7 @@ class Room:
             entry=Entry.TRANSPARENT, protocol=Protocol.TCP, host=self._host_at(address), port=port
         )
         decision = self.engine.refuse(attempt, Reason.TOO_MANY_CONNECTIONS)
-        self.journal.attempt(attempt, decision, lambda _seq: close_with_reset(sock))
+        self.record(attempt, decision, lambda _seq: close_with_reset(sock), partial(ends_of_connection, sock))
 
     def _drain(self, listener: socket.socket) -> None:
         """Take and drop what nobody accepted, so that it is counted."""
@@ -364,8 +378,11 @@ class Room:
 
     def _read_refused(self) -> None:
         for packet in self._refused.read():
-            attempt = self._refused_attempt(packet)
-            self.journal.attempt(attempt, self.decide(attempt), None)
+            self._record_refused(packet)
+
+    def _record_refused(self, packet: RefusedPacket) -> None:
+        attempt = self._refused_attempt(packet)
+        self.record(attempt, self.decide(attempt), None, lambda: packet.ends)
 
     def _refused_attempt(self, packet: RefusedPacket) -> Attempt:
         host = self._host_at(str(packet.destination))

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from ipaddress import IPv4Address, IPv6Address
-from string import ascii_lowercase, ascii_uppercase
 
 from msgspec import Struct
 
@@ -37,7 +36,7 @@ _NUMERIC = re.compile(r"\d+|0x[0-9a-f]*", re.ASCII)
 # WHATWG URL 3.1, forbidden domain code points
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f\"#%/:<>?@\[\\\]^`{|}]")
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
-_ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+_ASCII_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 
 class Host(Struct, frozen=True, eq=False):

@@ -7,6 +7,7 @@ that is enforced, so it changes no digest either.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stockade.policy.model import (
@@ -72,9 +73,9 @@ def rule_document(rule: Rule) -> dict[str, Any]:
         "phases": [phase.value for phase in rule.phases],
         "identities": [identity.value for identity in rule.identities],
         "credential": rule.credential and {"header": rule.credential.header, "env": rule.credential.env},
-        "max-body": None if rule.max_body_bytes is None else write_size(rule.max_body_bytes),
-        "max-query": None if rule.max_query_bytes is None else write_size(rule.max_query_bytes),
-        "rate": None if rule.rate_per_s is None else write_rate(rule.rate_per_s),
+        "max-body": _written(write_size, rule.max_body_bytes),
+        "max-query": _written(write_size, rule.max_query_bytes),
+        "rate": _written(write_rate, rule.rate_per_s),
         "body": rule.body and _body_document(rule.body),
         "risk": _word(rule.risk),
         "control": _word(rule.control),
@@ -109,19 +110,26 @@ def _catalogue_document(entry: CatalogueEntry) -> dict[str, Any]:
 
 
 def _exec_document(policy: ExecPolicy) -> dict[str, Any]:
-    if policy.mode == "any":
-        return {"mode": "any"}
-    return {"mode": "listed", "allow": list(policy.allow), "libraries": list(policy.libraries)}
+    lists = {"allow": list(policy.allow), "libraries": list(policy.libraries)}
+    return {
+        "mode": policy.mode,
+        **(lists if policy.mode == "listed" else {}),
+        "code": policy.code,
+        "unix-sockets": policy.unix_sockets,
+    }
 
 
 def _limits_document(policy: Policy) -> dict[str, Any]:
     limits = policy.limits
     return _without_empty(
         {
-            "memory": None if limits.memory_bytes is None else write_size(limits.memory_bytes),
+            "memory": _written(write_size, limits.memory_bytes),
             "processes": limits.processes,
+            "open-files": limits.open_files,
+            "file-size": _written(write_size, limits.file_size_bytes),
+            "time": _written(write_duration, limits.time_s),
             "connections": limits.connections,
-            "upload": None if limits.upload_bytes is None else write_size(limits.upload_bytes),
+            "upload": _written(write_size, limits.upload_bytes),
         }
     )
 
@@ -132,6 +140,10 @@ def _body_document(body: BodyRule) -> dict[str, Any]:
 
 def _word(word: Any) -> str | None:
     return None if word is None else str(word.value)
+
+
+def _written(write: Callable[[Any], str], amount: float | None) -> str | None:
+    return None if amount is None else write(amount)
 
 
 def _without_empty(document: dict[str, Any]) -> dict[str, Any]:

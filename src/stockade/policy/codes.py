@@ -68,9 +68,10 @@ LOAD_ERRORS: dict[str, str] = {
     "network-public": "the network is not private; rules alone open public addresses",
     "network-never": "the network is always denied; no entry can open it",
     # exec and files
-    "program-unclear": "not a program name or an absolute path",
+    "program-unclear": "not the name or the path of a program",
+    "program-too-broad": "the pattern could match any program",
     "folder-unclear": "not a path",
-    "exec-conflict": "the list of programs means nothing beside `mode: any`",
+    "exec-conflict": "a list of programs, libraries or `code: closed` means nothing beside `mode: any`",
     # include
     "include-unknown": "no preset of that name ships with the package",
     "include-outside": "an include stays in the folder of the policy; links may not lead out",
@@ -105,21 +106,29 @@ LINT_CODES: dict[str, str] = {
     "metadata-in-network": "a metadata address inside the network stays denied",
     "network-broad": "the network is wider than a service needs",
     "catalogue-conflict": "two entries say different things about one host; the first counts",
-    "nothing-permitted": "no rule permits anything",
+    "nothing-permitted": "no rule permits a connection",
     # what the run needs
     "inspection-needed": "holds only where the gateway opens TLS",
     "unknown-asks": "destinations that nothing lists wait for a person",
     "hold-without-ask": "`hold` says how long an ask waits, and nothing asks",
+    "exec-launched-only": "without an `exec:` key only the launched command may run",
     "exec-any": "any program may run",
-    "exec-interpreter": "the program runs other programs or any code it is given",
+    "exec-jit": "permitted programs may make new native code",
+    "exec-unix-sockets": "Unix sockets may be made and connected inside",
+    "exec-interpreter": "the program runs any code that it is given",
+    "exec-starts-others": "the program starts other programs, each of which must be permitted itself",
+    "exec-many-in-one": "one file is many programs, and all of them are permitted",
+    "exec-loader": "the loader of programs runs any program file that it is given",
+    "exec-script": "the interpreter of a listed script is permitted for every command line",
+    "exec-pattern-broad": "the pattern matches a whole folder of programs",
+    "exec-from-workspace": "the file lies where an earlier run may have written",
+    "library-writable": "a library folder stays read-only for the worker, whatever `files:` says",
     "write-outside": "a folder outside the workspace may be written",
 }
 
 # What loads, and is shown and decided with, but `run` cannot hold yet; it stops with 102.
 RUN_REFUSALS: dict[str, str] = {
     "inspection-not-available": "the rule needs the gateway to read or change what this version cannot",
-    "exec-not-enforced": "this version cannot hold a list of programs",
-    "limit-not-available": "this version cannot hold the limit",
 }
 
 CODES = LOAD_ERRORS | LINT_CODES | RUN_REFUSALS

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from ipaddress import ip_network
-from string import ascii_uppercase
 
 from stockade.net.address import RANGES, AddressClass, IPAddress, IPNetwork, is_openable, judge_address
 from stockade.net.host import Host, HostRefusal, parse_host, parse_policy_host
@@ -22,7 +21,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _PORT = re.compile(r"([^:]+):([0-9]+)")
 # IDNA 2008 permits no capital letters. Those of ASCII mean their small ones to everybody; others
 # (a Kelvin sign) may become another letter, so they stay and are refused.
-_ASCII_LOWER = {ord(letter): letter.lower() for letter in ascii_uppercase}
+_ASCII_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _OTHER_DOTS = "。．｡"  # IDNA libraries split at these; nobody who writes them means it
 
 

@@ -268,25 +268,43 @@ _CATALOGUE = Section(
 _EXEC = Section(
     name="exec",
     title="`exec`",
-    doc="The launched command is always permitted.",
+    doc="The launched command is always permitted, and if it is a script, its interpreters are. "
+    "Without the key nothing else may run. With includes, the union.",
     keys=(
         Key(
             name="mode",
             kind="exec-mode",
-            doc="`listed` (the default), or `any`: every program may run, and every record says so.",
+            doc="`listed` (the default), or `any`: every program may run, and every record says so. "
+            "With includes, `listed` wins.",
         ),
         Key(
             name="allow",
             kind="program[]",
             may_be_empty=True,
-            doc="Names, looked up on the worker's `PATH`, or absolute paths. "
-            "For a script, script and interpreter are judged.",
+            doc="A name (`git`: the file of that name in each of `/usr/local/bin`, `/usr/bin`, `/bin`, "
+            "`/usr/local/sbin`, `/usr/sbin`, `/sbin`, `/usr/games`), an absolute path, a path below the "
+            "workspace (`./tools/check`) or below your home (`~/.cargo/bin/cargo`). In a path `*` is any "
+            "text inside one segment (`/usr/lib/git-core/*`). All of it is resolved once, when the run "
+            "starts, to real files. A listed script brings its interpreter with it.",
         ),
         Key(
             name="libraries",
             kind="folder[]",
             may_be_empty=True,
             doc="Folders whose shared objects may be loaded; read-only for the worker.",
+        ),
+        Key(
+            name="code",
+            kind="exec-code",
+            doc="`closed` (the default): a permitted program cannot make new native code inside itself. "
+            "`jit`: it can, as browsers and Node must; then the promise is that no other program is "
+            "started. `mode: any` means `jit`.",
+        ),
+        Key(
+            name="unix-sockets",
+            kind="boolean",
+            doc="`true`: Unix sockets may be made and connected inside, as a browser and Python's "
+            "`forkserver` and `Manager` do. `false` (the default): pairs of them only.",
         ),
     ),
 )
@@ -311,10 +329,23 @@ _FILES = Section(
 _LIMITS = Section(
     name="limits",
     title="`limits`",
-    doc="Per run.",
+    doc="Per run, where nothing else is said. `memory` needs a control group; the others hold everywhere.",
     keys=(
-        Key(name="memory", kind="size", doc="Memory of the worker and all it starts."),
-        Key(name="processes", kind="count", doc="Processes and threads at one time."),
+        Key(
+            name="memory",
+            kind="size",
+            doc="Memory and swap of the worker and all it starts, its private `/tmp` among it. The sandbox's "
+            "own first processes count too (about 5 MiB).",
+        ),
+        Key(name="processes", kind="count", doc="Processes and threads of the worker at one time."),
+        Key(name="open-files", kind="count", doc="Descriptors open at one time, in each process."),
+        Key(name="file-size", kind="size", doc="Size that a file can be written to."),
+        Key(
+            name="time",
+            kind="duration",
+            doc="From the start of the command: `30s`, `10m`, `2h`. Then it gets SIGTERM, "
+            "and everything is killed five seconds later.",
+        ),
         Key(name="connections", kind="count", doc="Connections open at one time."),
         Key(name="upload", kind="size", doc="Bytes sent out, all connections together."),
     ),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from stockade.net.address import RANGES, AddressClass
 from stockade.policy.fixed import METADATA_NAMES
+from stockade.policy.lint_programs import lint_programs
 from stockade.policy.lint_shadows import lint_closed_hosts, lint_shadows
 from stockade.policy.model import (
     DEFAULT_HOLD_S,
@@ -26,7 +27,6 @@ from stockade.policy.places import (
     COMPANIONS,
     RESOLVERS,
     SHARED_PLACES,
-    is_interpreter,
     is_resolver_name,
     looks_shared,
 )
@@ -57,7 +57,8 @@ def lint_policy(policy: Policy) -> list[Finding]:
         *lint_closed_hosts(policy, index),
         *_lint_internal(policy, index),
         *_lint_catalogue(policy),
-        *_lint_exec_and_files(policy),
+        *lint_programs(policy),
+        *_lint_files(policy),
     ]
     return sorted(dict.fromkeys(findings), key=_sort_key)
 
@@ -73,7 +74,7 @@ def _sort_key(finding: Finding) -> tuple[int, str, int]:
 def _lint_whole(policy: Policy) -> Iterator[Finding]:
     if not any(True for _ in opening_rules(policy)):
         yield make_finding(
-            "note", "nothing-permitted", policy.source, "no rule permits anything", "add - allow: HOST"
+            "note", "nothing-permitted", policy.source, "no rule permits a connection", "add - allow: HOST"
         )
     inspected = list(dict.fromkeys(rule.origin for rule in policy.rules if rule.needs_inspection))
     if inspected:
@@ -241,20 +242,10 @@ def _lint_catalogue(policy: Policy) -> Iterator[Finding]:
                 yield make_finding("warning", "catalogue-conflict", entry.origin, message, "keep one of them")
 
 
-# commands and files
+# files
 
 
-def _lint_exec_and_files(policy: Policy) -> Iterator[Finding]:
-    origin = policy.exec.origin if policy.exec else policy.source
-    if policy.exec is not None and policy.exec.mode == "any":
-        yield make_finding(
-            "warning", "exec-any", origin, "any program may run", "list the programs under exec: allow"
-        )
-    loose = [program for program in policy.exec.allow if is_interpreter(program)] if policy.exec else []
-    if loose:
-        message = f"{', '.join(loose)} in exec: allow can run other programs or any code given to them"
-        better = "keep only what the task needs; no verdict of the network rests on the program"
-        yield make_finding("warning", "exec-interpreter", origin, message, better)
+def _lint_files(policy: Policy) -> Iterator[Finding]:
     outside = [folder for folder in policy.files.write if folder.startswith(("/", "~"))]
     if outside:
         message = f"{', '.join(outside)} outside the workspace may be written, and stays after the run"

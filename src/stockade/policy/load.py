@@ -10,14 +10,22 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from stockade.net.host import escape_text
 from stockade.policy.canonical import digest_policy
-from stockade.policy.model import DEFAULT_HOLD_S, ExecPolicy, FilesPolicy, Finding, Limits, Policy
+from stockade.policy.model import (
+    DEFAULT_HOLD_S,
+    PRESET_ORIGIN,
+    ExecPolicy,
+    FilesPolicy,
+    Finding,
+    Limits,
+    Policy,
+)
 from stockade.policy.parse import Parts, Reader
 from stockade.policy.problems import PolicyError, nearest, refuse_at, shown
 from stockade.policy.yaml_tree import parse_yaml
@@ -241,17 +249,40 @@ def _join_unknown(parts: list[Parts]) -> Literal["deny", "ask"]:
 
 
 def _join_exec(policies: list[ExecPolicy]) -> ExecPolicy | None:
-    """A list from anywhere narrows `mode: any` from elsewhere: the stricter word holds."""
+    """The union, save that a list from anywhere narrows `mode: any` from elsewhere.
+
+    What `mode: any` means for native code goes with it; what it says of sockets stays.
+    """
     if not policies:
         return None
     listed = [policy for policy in policies if policy.mode == "listed"]
     if not listed:
-        return policies[0]
-    return ExecPolicy(
-        allow=_union(policy.allow for policy in listed),
+        return _open_sockets(policies[0], policies)
+    origins: dict[str, str] = {}
+    for policy in listed:
+        for entry, origin in zip(policy.allow, policy.origins, strict=True):
+            # What a file names counts as the operator's, also if a preset names it too.
+            if entry not in origins or origins[entry].startswith(PRESET_ORIGIN) > origin.startswith(
+                PRESET_ORIGIN
+            ):
+                origins[entry] = origin
+    jit = next((policy for policy in listed if policy.code == "jit"), None)
+    joined = ExecPolicy(
+        allow=tuple(origins),
         libraries=_union(policy.libraries for policy in listed),
+        code="closed" if jit is None else "jit",
         origin=listed[0].origin,
+        origins=tuple(origins.values()),
+        code_origin="" if jit is None else jit.code_origin,
     )
+    return _open_sockets(joined, policies)
+
+
+def _open_sockets(joined: ExecPolicy, policies: list[ExecPolicy]) -> ExecPolicy:
+    opening = next((policy for policy in policies if policy.unix_sockets), None)
+    if opening is None:
+        return joined
+    return replace(joined, unix_sockets=True, unix_sockets_origin=opening.unix_sockets_origin)
 
 
 def _join_files(files: list[FilesPolicy]) -> FilesPolicy:
@@ -268,16 +299,18 @@ def _union(groups: object) -> tuple[str, ...]:
 
 
 def _join_limits(limits: list[Limits]) -> Limits:
-    def smallest(name: str) -> int | None:
-        return min(
-            (value for value in (getattr(part, name) for part in limits) if value is not None), default=None
-        )
+    def smallest(name: str) -> Any:
+        said = (getattr(part, name) for part in limits)
+        return min((value for value in said if value is not None), default=None)
 
     # The origin is for refusals, and memory is the limit that a run may have to refuse.
     origins = [part.origin for part in sorted(limits, key=lambda part: part.memory_bytes is None)]
     return Limits(
         memory_bytes=smallest("memory_bytes"),
         processes=smallest("processes"),
+        open_files=smallest("open_files"),
+        file_size_bytes=smallest("file_size_bytes"),
+        time_s=smallest("time_s"),
         connections=smallest("connections"),
         upload_bytes=smallest("upload_bytes"),
         origin=next(filter(None, origins), ""),

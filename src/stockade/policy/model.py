@@ -18,6 +18,7 @@ Network = IPv4Network | IPv6Network
 
 EVERY_PHASE: tuple[Phase, ...] = (Phase.SETUP, Phase.WORK, Phase.SCORING)
 DEFAULT_HOLD_S = 60.0
+PRESET_ORIGIN = "preset:"  # how the origin of a preset's line begins
 
 
 class HostPattern(Struct, frozen=True):
@@ -185,14 +186,34 @@ class ExecPolicy(Struct, frozen=True, kw_only=True):
 
     Attributes:
         mode: ``listed`` (only `allow`), or ``any`` (wide open, and recorded as such).
-        allow: Program names or absolute paths, as written.
+        allow: Names, paths and patterns; `policy.programs` says what each form means.
         libraries: Folders whose shared objects may be loaded, as written.
+        code: ``closed`` (a permitted program makes no new native code), or ``jit``; always
+            ``jit`` beside ``mode: any``.
+        unix_sockets: Unix sockets may be made and connected inside.
+        origin: The line of the key.
+        origins: The line of each entry of `allow`, in its order; empty if it comes from no file.
+        code_origin: The line that opened ``jit``, empty if none did.
+        unix_sockets_origin: The line that permitted Unix sockets, empty if none did.
     """
 
     mode: Literal["listed", "any"] = "listed"
     allow: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    code: Literal["closed", "jit"] = "closed"
+    unix_sockets: bool = False
     origin: str = ""
+    origins: tuple[str, ...] = ()
+    code_origin: str = ""
+    unix_sockets_origin: str = ""
+
+    def origin_of(self, entry: str) -> str:
+        """The line on which an entry of `allow` stands, else the key's."""
+        return dict(zip(self.allow, self.origins, strict=False)).get(entry, self.origin)
+
+    def is_of_preset(self, entry: str) -> bool:
+        """True if only presets name an entry: they name programs that a host need not have."""
+        return self.origin_of(entry).startswith(PRESET_ORIGIN)
 
 
 class FilesPolicy(Struct, frozen=True, kw_only=True):
@@ -211,10 +232,18 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Limits that the policy names; None where it names none (the defaults are the run's).
 
     A limit that is named and cannot be held stops the run.
+
+    Attributes:
+        open_files: Of each process.
+        file_size_bytes: Of each file that is written.
+        time_s: From the start of the command.
     """
 
     memory_bytes: int | None = None
     processes: int | None = None
+    open_files: int | None = None
+    file_size_bytes: int | None = None
+    time_s: float | None = None
     connections: int | None = None
     upload_bytes: int | None = None
     origin: str = ""

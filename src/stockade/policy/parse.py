@@ -40,7 +40,8 @@ _NOT_TEXT = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _HOST_KINDS = ("host-pattern", "closing-pattern", "rubric-host", "exact-host")
-_NUMERIC = ("version", "port", "count", "size", "duration", "rate", "text")
+# What other YAML readers may take for a number or a truth value is meant as one here, or is prose.
+_NOT_A_NAME = ("version", "port", "count", "size", "duration", "rate", "text", "boolean")
 
 
 class Parts(Struct, kw_only=True):
@@ -212,7 +213,7 @@ class Reader:
         return (value, self.origin(node)) if kind == "include" else value
 
     def _note_translation(self, kind: str, node: Scalar, value: Any) -> None:
-        if kind in _NUMERIC:
+        if kind in _NOT_A_NAME:
             return
         if node.is_plain and _NOT_TEXT.fullmatch(node.value):
             self.note(
@@ -354,16 +355,36 @@ class Reader:
         if values is None:
             return None
         mode = values.get("mode", "listed")
+        code = values.get("code", "closed" if mode == "listed" else "jit")
+        unix_sockets = values.get("unix-sockets", False)
         if mode == "any" and ("allow" in values or "libraries" in values):
             self.reject(
                 node, "exec-conflict", "`mode: any` permits every program", "keep the list, or `mode: any`"
             )
+        if mode == "any" and code == "closed":
+            message = "`mode: any` permits every program, and with it new native code"
+            self.reject(node, "exec-conflict", message, "leave `code` out, or list the programs")
+        origins = self._origins_of_items(node, "allow")
         return ExecPolicy(
             mode=mode,
             allow=values.get("allow", ()),
             libraries=values.get("libraries", ()),
+            code=code,
+            unix_sockets=unix_sockets,
             origin=self.origin(node),
+            origins=tuple(origins[entry] for entry in values.get("allow", ())),
+            code_origin=self._origin_of(node, "code") if code == "jit" else "",
+            unix_sockets_origin=self._origin_of(node, "unix-sockets") if unix_sockets else "",
         )
+
+    def _origins_of_items(self, node: Node, name: str) -> dict[str, str]:
+        """The line of each value of a list of programs that was read without a fault."""
+        origins: dict[str, str] = {}
+        for key, value in node.entries if isinstance(node, Mapping) else ():
+            if key.value == name and isinstance(value, Sequence):
+                for item in value.items:
+                    origins.setdefault(VALUE_READERS["program"](_text_of(item)), self.origin(item))
+        return origins
 
     def read_files(self, node: Node) -> FilesPolicy | None:
         values = self._complete("files", node)
@@ -376,6 +397,9 @@ class Reader:
         return Limits(
             memory_bytes=values.get("memory"),
             processes=values.get("processes"),
+            open_files=values.get("open-files"),
+            file_size_bytes=values.get("file-size"),
+            time_s=values.get("time"),
             connections=values.get("connections"),
             upload_bytes=values.get("upload"),
             origin=self.origin(node),

@@ -72,18 +72,3 @@ def is_resolver_name(name: str) -> bool:
 def looks_shared(name: str) -> bool:
     """True if a name reads like the parent of its customers' names, for wildcards over it."""
     return bool(_SHARED_LABEL.fullmatch(name.partition(".")[0]))
-
-
-# Programs that run other programs, or any code that they are given (R144).
-_INTERPRETER = re.compile(
-    r"(?:ba|da|z|k|a|c|tc|fi)?sh|busybox|python[0-9.]*|pypy[0-9.]*|perl[0-9.]*|ruby[0-9.]*|node(?:js)?|deno|bun|"
-    r"php[0-9.]*|lua(?:jit)?[0-9.]*|[gmn]?awk|sed|tclsh[0-9.]*|expect|env|xargs|find|nohup|timeout|nice|setsid|stdbuf|"
-    r"make|gmake|cmake|ninja|git|ssh|rsync|tar|zip|vim?|nvim|ed|emacs|less|more|man|gdb|strace|script|socat|"
-    r"docker|podman|cargo|go|npm|npx|yarn|pnpm|pip[0-9.]*|pipx|uv|uvx|java|dotnet|R|Rscript|julia|ld(?:-linux.*)?\.so.*",
-    re.ASCII,
-)
-
-
-def is_interpreter(program: str) -> bool:
-    """True if permitting the program permits code or commands of the worker's choice."""
-    return bool(_INTERPRETER.fullmatch(program.rpartition("/")[2]))

@@ -16,9 +16,10 @@ from stockade.vocabulary import Verdict
 def run_refusals(policy: Policy) -> list[PolicyError]:
     """What a run could not hold: empty if it can start, else one error that names every line.
 
-    The error's code is `inspection-not-available`, `exec-not-enforced` or `limit-not-available`.
+    The error's code is `inspection-not-available`. Whether this host can hold the limits is found out by
+    trying, when the sandbox is built.
     """
-    problems = (*_refuse_rules(policy), *_refuse_exec(policy), *_refuse_limits(policy))
+    problems = (*_refuse_rules(policy),)
     return [PolicyError(problems)] if problems else []
 
 
@@ -41,26 +42,3 @@ def _missing_ability(rule: Rule) -> tuple[str, str] | None:
     if rule.needs_inspection:
         return "looks inside TLS", "leave the conditions out: then the rule tunnels and records"
     return None
-
-
-def _refuse_exec(policy: Policy) -> Iterator[Finding]:
-    if policy.exec is not None and policy.exec.mode != "any":
-        yield Finding(
-            code="exec-not-enforced",
-            severity="error",
-            origin=policy.exec.origin,
-            message="`exec:` lists programs, and this version cannot keep others from running",
-            better="leave `exec` out or write exec: {mode: any}; the network is contained either way",
-        )
-
-
-def _refuse_limits(policy: Policy) -> Iterator[Finding]:
-    if policy.limits.memory_bytes is not None:
-        yield Finding(
-            code="limit-not-available",
-            severity="error",
-            origin=policy.limits.origin,
-            message="`memory` limits what the worker uses, and this version cannot hold that",
-            better="leave `memory` out, and start the run in a group that holds it:"
-            " systemd-run --scope -p MemoryMax=2G stockade run …",
-        )

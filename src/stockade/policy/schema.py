@@ -57,7 +57,9 @@ FRAGMENTS: dict[str, dict[str, Any]] = {
     "operation": {"enum": list(OPERATIONS)},
     "network": _text(r"^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$"),
     "exec-mode": {"enum": ["listed", "any"]},
-    "program": {"type": "string", "minLength": 1},
+    "exec-code": {"enum": ["closed", "jit"]},
+    "boolean": {"type": "boolean"},
+    "program": {"type": "string", "minLength": 1, "maxLength": 4096},
     "folder": _FOLDER,
 }
 

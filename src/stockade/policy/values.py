@@ -12,6 +12,7 @@ from stockade.net.address import AddressClass, IPNetwork, classify_network, judg
 from stockade.policy.host_pattern import parse_closing_pattern, parse_exact_name, parse_host_pattern
 from stockade.policy.match import parse_path_pattern
 from stockade.policy.problems import Rejected, nearest, shown
+from stockade.policy.programs import parse_program
 from stockade.policy.quantities import parse_count, parse_duration, parse_rate, parse_size
 from stockade.vocabulary import Control, Identity, Phase, PlaceClass, Protocol, Risk
 
@@ -122,21 +123,10 @@ def _parse_text(text: str) -> str:
     return joined
 
 
-def _parse_program(text: str) -> str:
-    has_dots = ".." in text.split("/")
-    if not text.isprintable() or has_dots or ("/" in text and not text.startswith("/")) or text.endswith("/"):
-        raise Rejected(
-            "program-unclear",
-            f"{shown(text)} is not a program name or an absolute path",
-            "write git or /usr/bin/git",
-        )
-    if " " in text:
-        raise Rejected(
-            "program-unclear",
-            f"{shown(text)} has a space in it; arguments are not judged",
-            f"write {text.split()[0]}",
-        )
-    return text
+def _parse_boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise Rejected("unknown-word", f"{shown(text)} is neither true nor false", "write true or false")
+    return text == "true"
 
 
 def _parse_folder(text: str) -> str:
@@ -177,6 +167,8 @@ VALUE_READERS: dict[str, Callable[[str], Any]] = {
     "operation": _word("operation", OPERATIONS),
     "network": _parse_network,
     "exec-mode": _word("mode", ("listed", "any")),
-    "program": _parse_program,
+    "exec-code": _word("level of code", ("closed", "jit")),
+    "boolean": _parse_boolean,
+    "program": parse_program,
     "folder": _parse_folder,
 }

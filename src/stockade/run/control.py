@@ -31,8 +31,8 @@ Reply = Callable[[dict[str, object]], None]
 REQUEST_LIMIT_BYTES = 1 << 20
 ACCEPT_AGAIN_S = 0.2
 _CREDENTIALS = struct.Struct("3i")
-# What the worker's view and the room's limits were made of; another policy cannot change them any more.
-_FIXED_KEYS = ("files", "limits")
+# What the worker's view, the seal and the room's limits were made of: no other policy can change it any more.
+_FIXED_KEYS = ("files", "limits", "exec")
 
 
 def socket_name(run_id: str) -> str:
@@ -137,7 +137,7 @@ class ControlSocket:
 
         policy = load_runnable(file)
         old, new = canonical_document(self._session.policy), canonical_document(policy)
-        changed = [key for key in _FIXED_KEYS if old[key] != new[key]]
+        changed = [key for key in _FIXED_KEYS if old.get(key) != new.get(key)]
         if changed:
             raise UserError(
                 "fixed-in-a-run",
@@ -180,7 +180,7 @@ def ask_run(run_id: str, request: dict[str, object]) -> dict[str, Any]:
             raise HostError(
                 "run-not-open",
                 f"run {run_id} does not answer: {error}",
-                "is it still running, on this machine, as this user?",
+                "is it still running, on this machine and in this network namespace, as this user?",
             ) from error
     if not answer.pop("ok"):
         raise UserError(answer.get("code", "refused"), answer.get("message", ""), answer.get("hint"))

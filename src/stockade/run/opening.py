@@ -14,9 +14,6 @@ import stockade
 if TYPE_CHECKING:
     from stockade.run.session import Session
 
-# Until the seal exists, any program in the view may be started (docs/guarantees.md).
-COMMANDS_NOT_ENFORCED = "not enforced"
-
 
 def opening_fields(session: Session) -> dict[str, object]:
     """Say what this run promises, before anything of the worker has run."""
@@ -29,7 +26,8 @@ def opening_fields(session: Session) -> dict[str, object]:
         "identity": str(options.identity),
         "resolve": {name: [str(a) for a in addresses] for name, addresses in options.resolve.items()},
         "upstream_proxy": None if session.upstream is None else session.upstream.text,
-        "commands": COMMANDS_NOT_ENFORCED,
+        "commands": session.sandbox.facts.commands,
+        "commands_named": "all" if options.names_commands else "refused",
         "enforced": session.sandbox.facts.to_fields(),
         "layers_off": sorted(options.layers_off),
         "limits": {

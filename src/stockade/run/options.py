@@ -21,6 +21,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         resolve: Addresses that the operator gave by hand, by canonical name.
         environment: Variables to pass, as ``NAME`` or ``NAME=VALUE``.
         layers_off: Layers that the operator gave up.
+        names_commands: Name the command of every attempt on the network, not only of refusals.
     """
 
     argv: tuple[str, ...]
@@ -36,6 +37,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     is_dry_run: bool = False
     is_quiet: bool = False
     layers_off: frozenset[str] = frozenset()
+    names_commands: bool = False
 
 
 def parse_options(args: argparse.Namespace) -> RunOptions:
@@ -63,6 +65,7 @@ def parse_options(args: argparse.Namespace) -> RunOptions:
         is_dry_run=args.dry_run,
         is_quiet=args.quiet,
         layers_off=frozenset(args.without_layer),
+        names_commands=args.name_commands,
     )
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stockade.errors import UserError
-from stockade.policy.model import DENY_ALL, Policy
+from stockade.policy.model import DENY_ALL, ExecPolicy, Policy
 from stockade.run.options import RunOptions
 from stockade.sandbox.plan import SandboxPlan
+
+if TYPE_CHECKING:
+    from stockade.sandbox.limits import LimitRequest
 
 
 def load_run_policy(options: RunOptions) -> Policy:
@@ -74,7 +78,8 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
 
     workspace = find_workspace()
     files = policy.files
-    own = [shelf, *map(Path, policy.paths)]
+    cache = default_cache()
+    own = [shelf, *map(Path, policy.paths), *([cache] if cache else [])]
     own += [path for path in (options.policy_file, options.report) if path is not None]
     request = SandboxRequest(
         argv=options.argv,
@@ -85,11 +90,34 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
         invisible=tuple(_below(workspace, path) for path in own),
         caller_environment=dict(os.environ),
         extra_environment=options.environment,
-        processes=policy.limits.processes,
+        limits=_limits_of(policy),
+        exec=policy.exec or ExecPolicy(),
         layers_off=options.layers_off,
         run_id=run_id,
+        cache_folder=str(cache or ""),
     )
     return plan_sandbox(request, probe_host(request))
+
+
+def _limits_of(policy: Policy) -> LimitRequest:
+    """Those of the policy's limits that the sandbox holds; the gateway holds the others."""
+    from stockade.sandbox.limits import LimitRequest
+
+    limits = policy.limits
+    return LimitRequest(
+        memory_bytes=limits.memory_bytes,
+        processes=limits.processes,
+        open_files=limits.open_files,
+        file_size_bytes=limits.file_size_bytes,
+        time_s=limits.time_s,
+        origin=limits.origin,
+    )
+
+
+def default_cache() -> Path | None:
+    """``$XDG_CACHE_HOME/stockade`` or ``~/.cache/stockade``, for what is remembered; None without a home."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(root) / "stockade" if os.path.isabs(root) else None
 
 
 def find_workspace() -> Path:

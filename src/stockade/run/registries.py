@@ -12,6 +12,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from stockade.net.endpoint import Url, parse_url
@@ -42,6 +43,12 @@ _NPM_SETTING = re.compile(rf"^[ \t]*(?:@[\w.-]+:)?registry[ \t]*=[ \t]*{_URL}", 
 _NPM_DEFAULT = re.compile(rf"registry: new Definition\('registry', \{{\s*default: [`'\"]{_URL}")
 _APT_SETTING = re.compile(r"^[ \t]*(?:deb(?:-src)?[ \t]+(?:\[[^\]]*\][ \t]*)?|URIs:[ \t]*)(.*)$", re.M)
 _ANY_URL = re.compile(_URL)
+
+
+@cache
+def own_registries() -> tuple[CatalogueEntry, ...]:
+    """The registries of this machine, as its settings are when first asked for."""
+    return probe_registries(os.environ)
 
 
 def probe_registries(

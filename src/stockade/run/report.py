@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,13 @@ import msgspec
 from stockade.errors import StockadeError, UserError
 from stockade.gateway.journal import Denial, Journal
 from stockade.ledger.record import Redactor, clean_text
+from stockade.policy.model import DENY_ALL
+from stockade.run.advice import Ending, advise, explain_start_failure
 from stockade.run.completeness import Completeness
 from stockade.run.own_files import resolve_own
 from stockade.sandbox import kernel
 from stockade.sandbox.supervise import WorkerExit
-from stockade.vocabulary import Verdict
+from stockade.vocabulary import Reason, Verdict
 
 if TYPE_CHECKING:
     from stockade.run.session import Session
@@ -39,10 +41,13 @@ def closing_fields(
         "exit_of": "command" if failure is None and ended is not None else "stockade",
         "signal": ended.signal if ended is not None else None,
         "failure": None if failure is None else {"code": failure.code, "message": failure.message},
+        "limits_reached": msgspec.to_builtins(session.limits_reached()),
+        "usage": msgspec.to_builtins(session.sandbox.limit_usage()),
         "attempts": {verdict.word: attempts[verdict] for verdict in Verdict},
         "complete": completeness is not None and completeness.is_exact,
         "inexact_by": None if completeness is None else completeness.missing,
         "completeness": None if completeness is None else completeness.detail,
+        "command_names": session.command_names.counts(),
     }
 
 
@@ -50,22 +55,51 @@ def print_start_failure(program: str, step: str, number: int) -> None:
     """Say why the command did not start, as a shell would; the exit code alone says no name."""
     what = clean_text(program, 200) if step == "exec" else f"{clean_text(program, 200)} ({step})"
     print(f"stockade: cannot start {what}: {os.strerror(number)}", file=sys.stderr)
+    hint = explain_start_failure(program, number) if step == "exec" and "/" in program else None
+    if hint is not None:
+        print(f"hint: {clean_text(hint, 300)}", file=sys.stderr)
 
 
-def print_summary(session: Session, completeness: Completeness | None, left_behind: list[str]) -> None:
+def print_summary(
+    session: Session, completeness: Completeness | None, left_behind: list[str], code: int
+) -> None:
     """Tell the person, on standard error, what was refused and how it could be allowed."""
-    lines = [*summary_lines(session, completeness), *left_behind_lines(left_behind)]
+    advice = [clean_text(line, 500) for line in advise(describe_ending(session, code))]
+    lines = [*summary_lines(session, completeness, advice), *left_behind_lines(left_behind)]
     if lines:
         print("\n".join(lines), file=sys.stderr)
 
 
-def summary_lines(session: Session, completeness: Completeness | None) -> list[str]:
+def describe_ending(session: Session, code: int) -> Ending:
+    """What `advise` looks at, from a run that has ended with an exit code."""
+    plan, journal, policy = session.sandbox.plan, session.journal, session.policy.exec
+    mounts = plan.seal.mounts
+    return Ending(
+        code=code,
+        mode=plan.seal.code,
+        started=frozenset()
+        if session.commands is None
+        else frozenset(map(os.path.basename, session.commands.started)),
+        permitted=tuple(program.path for program in plan.seal.programs),
+        missing=plan.seal.missing,
+        has_preset=policy is not None and any(map(policy.is_of_preset, policy.allow)),
+        libraries=None if mounts is None else tuple(path for path, _ in mounts.libraries),
+        workspace=str(plan.cwd),
+        denied_any=bool(journal.denials),
+        denied_programs=any(denial.entry for denial in journal.denials),
+        unix_sockets_refused=journal.common_denials[Reason.CONTROL_SOCKET],
+    )
+
+
+def summary_lines(
+    session: Session, completeness: Completeness | None, advice: Sequence[str] = ()
+) -> list[str]:
     """The summary's lines; none when nothing was refused or out of reach and all is on record."""
     journal = session.journal
-    denied = journal.attempts[Verdict.DENY]
+    denied = journal.attempts[Verdict.DENY] - journal.common_denials.total()
     lines: list[str] = []
     if denied:
-        passed = journal.attempts.total() - denied
+        passed = journal.attempts.total() - journal.attempts[Verdict.DENY]
         of_them = _questions_among(journal, denied)
         lines.append(f"stockade: {_count(denied, 'attempt')} denied{of_them}, {passed} let through")
         shown = shown_denials(journal)
@@ -74,12 +108,31 @@ def summary_lines(session: Session, completeness: Completeness | None) -> list[s
         left_out = len(shown) - DENIALS_SHOWN + journal.denials_left_out
         if left_out > 0:
             lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
+        lines += _offer_lines(session, journal)
+    lines += [f"stockade: {line}" for line in advice]
     lines += _unreached_lines(journal, session.ledger.redactor)
+    lines += [f"stockade: {limit.message}" for limit in session.limits_reached()]
     if completeness is not None and not completeness.is_exact:
         amount = "an unknown number" if completeness.missing is None else str(completeness.missing)
         lines.append(f"stockade: the record is inexact by {amount} ({completeness.detail})")
     if lines:
         lines.append(f"stockade: the whole record: {_log_command(session)}")
+    return lines
+
+
+def _offer_lines(session: Session, journal: Journal) -> list[str]:
+    """All refused programs in one line to copy, and where lines go if no policy was given."""
+    from stockade.decision.explain import quote_program
+
+    entries = dict.fromkeys(denial.entry for denial, _ in journal.denials.most_common() if denial.entry)
+    lines = []
+    if len(entries) > 1:
+        listed = clean_text(", ".join(map(quote_program, entries)), 1000)
+        lines.append(f"stockade: to allow all of these programs: `exec: {{allow: [{listed}]}}`")
+    if session.policy.source == DENY_ALL.source:
+        lines.append(
+            "stockade: no policy was given: put `version: 1` and the lines you want into a file for -p FILE"
+        )
     return lines
 
 
@@ -127,7 +180,7 @@ def _questions_among(journal: Journal, denied: int) -> str:
 
 
 def _denial_line(denial: Denial, times: int, redactor: Redactor) -> str:
-    target, why = clean_text(redactor.url(denial.target), 100), clean_text(redactor.text(denial.why), 300)
+    target, why = clean_text(redactor.url(denial.target), 100), clean_text(redactor.text(denial.why), 500)
     return f"  {_times(times)} {target}  {denial.reason}: {why}"
 
 
@@ -182,7 +235,7 @@ class ReportFile:
             "ledger": str(session.shelf / session.run_id),
             "argv": redactor.argv(session.options.argv),
             "policy": session.policy.digest,
-            "commands": "not enforced",
+            "commands": session.sandbox.facts.commands,
             "enforced": session.sandbox.facts.to_fields(),
             "layers_off": sorted(session.options.layers_off),
             **closing,

@@ -25,7 +25,9 @@ from stockade.ledger.store import Ledger
 from stockade.net.address import IPAddress
 from stockade.policy.model import Policy
 from stockade.protocol.line import FlowLimits
-from stockade.reactor import Reactor
+from stockade.reactor import READ, Reactor
+from stockade.run.command_names import CommandNames, no_exec_known
+from stockade.run.commands import Commands
 from stockade.run.completeness import Completeness, weigh
 from stockade.run.control import ControlSocket
 from stockade.run.descriptors import plan_connections, probe_descriptors, raise_limit
@@ -33,8 +35,10 @@ from stockade.run.opening import opening_fields
 from stockade.run.options import RunOptions
 from stockade.run.own_addresses import probe_own_addresses
 from stockade.run.prepare import read_secrets
-from stockade.run.registries import probe_registries
+from stockade.run.registries import own_registries
+from stockade.run.time_limit import TimeLimit
 from stockade.run.upstream import probe_upstream
+from stockade.sandbox.limits import ReachedLimit, find_file_size_reached
 from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
 from stockade.vocabulary import Phase
 
@@ -80,6 +84,7 @@ class Session:
         self.run_id = run_id
         self.reactor = reactor
         self.sandbox = sandbox
+        self.time_limit = TimeLimit(reactor, sandbox, policy.limits.time_s)
         self.upstream = probe_upstream(os.environ, options.resolve)
         self._failure: StockadeError | None = None
         self._exit: WorkerExit | None = None
@@ -92,6 +97,14 @@ class Session:
             shelf_identity=shelf_identity,
         )
         self.journal = Journal(self.ledger, policy.digest)
+        self._engine_in_force = self._engine()
+        self.commands = self._open_eye()
+        self.command_names = CommandNames(
+            sandbox.find_owner,
+            self.ledger.redactor,
+            names_all=options.names_commands,
+            exec_of=no_exec_known if self.commands is None else self.commands.exec_of,
+        )
         self.room = None if sockets is None else self._open_room(sockets)
         self.control = ControlSocket(self)
 
@@ -101,6 +114,7 @@ class Session:
             self._record_opening()
             settle_collector()
             self.sandbox.go(self._worker_ended)
+            self.time_limit.start()
             raise_limit()
             self.reactor.call_later(HEARTBEAT_S, self._heartbeat)
             self.reactor.run()
@@ -108,6 +122,10 @@ class Session:
             self._fail(error)
         self.sandbox.kill()
         self._let_out()
+        try:
+            self.sandbox.verify_limits()
+        except StockadeError as error:
+            self._fail(error)
         return self._finish(report)
 
     # --- starting --------------------------------------------------------------------------
@@ -123,24 +141,41 @@ class Session:
         room = Room(
             self.reactor,
             Listeners(sockets.tcp4, sockets.tcp6, sockets.udp4, sockets.udp6, sockets.nflog),
-            self._engine(),
+            self._engine_in_force,
             self.journal,
             Resolver(self.reactor, self.options.resolve),
             lambda seq: decision_id(self.run_id, seq),
             secrets=read_secrets(self.policy, os.environ),
             limits=room_limits,
             on_fault=self._fault,
+            commands=self.command_names,
         )
         room.open()
         return room
 
+    def _open_eye(self) -> Commands | None:
+        if self.sandbox.eye is None:
+            return None
+        eye = self.sandbox.eye
+        commands = Commands(
+            eye,
+            self.sandbox.plan,
+            lambda: self._engine_in_force,
+            self.journal,
+            lambda: self.reactor.unwatch(eye.fileno()),
+        )
+        self.reactor.watch(eye.fileno(), READ, commands.look)
+        return commands
+
     def _engine(self) -> Engine:
+        seal = self.sandbox.plan.seal
         return Engine(
             *self._in_force,
             self.options.identity,
             self._own_addresses,
-            places=probe_registries(os.environ),
+            places=own_registries(),
             upstream=self.upstream,
+            programs=seal.reasons_to_run() if seal.lists_programs else None,
         )
 
     def _look_at_addresses(self) -> frozenset[IPAddress]:
@@ -198,8 +233,9 @@ class Session:
     def _put_in_force(self) -> None:
         self._own_addresses = self._look_at_addresses()
         self.journal.policy_digest = self._in_force[0].digest
+        self._engine_in_force = self._engine()
         if self.room is not None:
-            self.room.replace_engine(self._engine(), read_secrets(self._in_force[0], os.environ))
+            self.room.replace_engine(self._engine_in_force, read_secrets(self._in_force[0], os.environ))
 
     def _heartbeat(self) -> None:
         if self._exit is None and self._failure is None:
@@ -210,6 +246,7 @@ class Session:
 
     def _worker_ended(self, ended: WorkerExit) -> None:
         self._exit = ended
+        self.time_limit.cancel()
         if ended.code is None and ended.signal is None and ended.exec_errno is None:
             self._fail(
                 ContainmentError(
@@ -244,6 +281,12 @@ class Session:
 
                 traceback.print_exception(error)
 
+    def limits_reached(self) -> list[ReachedLimit]:
+        """The limits that refused or ended something of the worker's."""
+        code = 0 if self._exit is None else self._exit.shell_code
+        by_code = find_file_size_reached(self.sandbox.plan.limits, code)
+        return [*self.time_limit.reached, *self.sandbox.limits_reached(), *by_code]
+
     def _fail(self, failure: StockadeError) -> None:
         if self._failure is None:
             self._failure = failure
@@ -266,6 +309,8 @@ class Session:
 
         completeness = None if self.room is None else self._weigh(self.room.close())
         self.control.close()
+        if self.commands is not None:
+            self.commands.close()
         closing = closing_fields(self, self._exit, self._failure, completeness)
         left_behind = [clean_text(path, 300) for path in self.sandbox.planted()[:LEFT_BEHIND_KEPT]]
         closing["left_behind"] = left_behind
@@ -284,7 +329,7 @@ class Session:
         if self._exit.exec_errno is not None:
             print_start_failure(self.options.argv[0], self._exit.step, self._exit.exec_errno)
         if not self.options.is_quiet:
-            print_summary(self, completeness, left_behind)
+            print_summary(self, completeness, left_behind, self._exit.shell_code)
         return self._exit.shell_code
 
     def _weigh(self, counts: RoomCounts) -> Completeness:

@@ -5,7 +5,7 @@ be kept; the sandbox is planned, then built; only then the ledger is opened and 
 let go (`run.session`). Whatever fails says which step it was, and the command never starts.
 
 Importing the engine and the gateway takes as long as building the sandbox, so it is done
-while the kernel and the stage's Python are at work.
+while the kernel and the stage's Python are at work, and so is what needs no sandbox.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -53,7 +55,7 @@ def run_contained(options: RunOptions) -> int:
     sandbox = Sandbox(plan, reactor)
     try:
         # The sandbox forks, which is sound only while there is one thread; the ledger starts a second.
-        sockets = sandbox.build(_import_what_serves)
+        sockets = sandbox.build(_MEANWHILE)
         from stockade.run.session import Session
 
         covered = sandbox.identity_of(str(shelf))
@@ -77,8 +79,23 @@ def find_shelf(options: RunOptions, workspace: str, folders: tuple[str, ...]) ->
     return resolve_own(options.ledger, (workspace, *folders), "--ledger")
 
 
-def _import_what_serves() -> None:
-    import_module("stockade.run.session")
+def _remember_software() -> None:
     from stockade.run.opening import software_digest
 
     software_digest()
+
+
+def _remember_registries() -> None:
+    from stockade.run.registries import own_registries
+
+    own_registries()
+
+
+# The rest of what a run imports, and what its session will ask for and is then remembered.
+_MEANWHILE: tuple[Callable[[], object], ...] = (
+    partial(import_module, "stockade.decision.engine"),
+    partial(import_module, "stockade.gateway.server"),
+    partial(import_module, "stockade.run.session"),
+    _remember_software,
+    _remember_registries,
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
@@ -44,6 +43,8 @@ def probe_upstream(environment: Mapping[str, str], exempt: Iterable[str]) -> Ups
         raise HostError("upstream-proxy-unknown", f"{VARIABLE}: {url.hostname}: {error}") from error
     authorization = None
     if url.username is not None:
+        from base64 import b64encode  # few runs have a proxy, and fewer an account there
+
         secret = f"{unquote(url.username)}:{unquote(url.password or '')}"
         authorization = f"Basic {b64encode(secret.encode()).decode()}"
     address = ip_address(str(found[0][4][0]).partition("%")[0])

@@ -25,11 +25,10 @@ from pathlib import Path
 from stockade.errors import ContainmentError, HostError
 from stockade.sandbox import kernel
 from stockade.sandbox.plan import SandboxPlan
-from stockade.sandbox.socket_filter import compile_filter, load_filter_table
 from stockade.sandbox.view import SANDBOX_NAME, STAGE_PATH, Mount, MountKind
 
 STAGE_FILE = Path(__file__).with_name("stage.py")
-INFO_FD_NAME, LIFELINE_FD_NAME, FILTER_FD_NAME = "info", "lifeline", "filter"
+INFO_FD_NAME, LIFELINE_FD_NAME = "info", "lifeline"
 
 
 def compile_arguments(
@@ -43,7 +42,7 @@ def compile_arguments(
 
     Args:
         plan: What is to be built.
-        descriptors: Numbers in bwrap for ``info``, ``lifeline``, ``filter`` and for each DATA target.
+        descriptors: Numbers in bwrap for ``info``, ``lifeline`` and for each DATA target.
         sources: Where a bind's source stands instead, by target (root's id-mapped clones).
         dies_with_thread: Name ``--die-with-parent``; it is bound to the thread that starts bwrap.
     """
@@ -65,8 +64,6 @@ def compile_arguments(
     for mount in plan.mounts:
         if not mount.is_late:
             arguments += _mount_arguments(mount, descriptors, sources)
-    if plan.has_filter:
-        arguments += ["--seccomp", str(descriptors[FILTER_FD_NAME])]
     arguments += ["--info-fd", str(descriptors[INFO_FD_NAME])]
     arguments += ["--", plan.interpreter, "-I", "-S", STAGE_PATH, str(descriptors[LIFELINE_FD_NAME])]
     return [*arguments, "terminal"] if plan.terminal else arguments
@@ -103,11 +100,9 @@ def stage_program(interpreter: str) -> bytes:
 
 
 def open_data(plan: SandboxPlan, stage_text: bytes) -> dict[str, int]:
-    """A descriptor for each piece of content that bwrap reads: stage, small files, filter, copies."""
+    """A descriptor for each piece of content that bwrap reads: stage, small files, copies."""
     contents = {mount.target: mount.data for mount in plan.mounts if mount.kind in _HAVE_DATA}
     contents[STAGE_PATH] = stage_text
-    if plan.has_filter:
-        contents[FILTER_FD_NAME] = _filter_program(plan.machine)
     opened = {target: _memory_file(content) for target, content in contents.items()}
     for mount in plan.mounts:
         if mount.kind is MountKind.COPY:
@@ -116,17 +111,6 @@ def open_data(plan: SandboxPlan, stage_text: bytes) -> dict[str, int]:
 
 
 _HAVE_DATA = (MountKind.DATA, MountKind.COVER)
-
-
-def _filter_program(machine: str) -> bytes:
-    try:
-        return compile_filter(load_filter_table(), machine)
-    except KeyError as error:
-        raise HostError(
-            "machine-unsupported",
-            f"there is no system-call table for {machine}",
-            "x86_64 and aarch64 are supported; src/stockade/sandbox/socket_filter.json takes others",
-        ) from error
 
 
 def _memory_file(content: bytes) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 import signal
 
 import msgspec
 from msgspec import Struct
 
+from stockade.sandbox.holding import HeldLimits
 from stockade.sandbox.lifeline import StageFacts
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom
@@ -50,12 +50,18 @@ class EnforcementFacts(Struct, kw_only=True):
     system_call_filter: str = "none"
     worker_uid: int = -1
     started_as_root: bool = False
-    commands: str = "not enforced"
+    commands: str = "any"
+    code: str = "any"
+    programs: tuple[str, ...] = ()
+    missing_programs: tuple[str, ...] = ()
+    executable: tuple[str, ...] = ()
+    landlock_abi: int = 0
+    new_code_forbidden_by_kernel: bool = False
     view: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     protected: int = 0
-    limits: dict[str, int] = {}
+    limits: dict[str, dict[str, object]] = {}
     streams: str = "pipes"
     ipv6: bool = False
     exact_count: bool = False
@@ -69,22 +75,38 @@ class EnforcementFacts(Struct, kw_only=True):
 
 
 def describe_enforcement(
-    plan: SandboxPlan, stage: StageFacts, outside: dict[str, int], room: BuiltRoom | None
+    plan: SandboxPlan,
+    stage: StageFacts,
+    outside: dict[str, int],
+    room: BuiltRoom | None,
+    executable: list[str],
+    limits: HeldLimits,
 ) -> EnforcementFacts:
-    """The facts of a sandbox whose stage was verified (`lifeline.verify_stage`)."""
+    """The facts of a sandbox whose stage was verified (`lifeline.verify_stage`).
+
+    Args:
+        executable: The mounts from which code may be run or loaded, as the kernel named them.
+    """
     return EnforcementFacts(
         network="room" if room is not None else "host",
         namespaces=tuple(name for name, inode in stage.namespaces.items() if inode != outside[name]),
         capabilities="none",
         no_new_privileges=True,
-        system_call_filter="room" if plan.has_filter else "none",
+        system_call_filter=_name_filter(plan),
+        commands=_name_commands(plan),
+        code=plan.seal.code,
+        programs=tuple(program.path for program in plan.seal.programs),
+        missing_programs=plan.seal.missing,
+        executable=tuple(executable),
+        landlock_abi=plan.seal.landlock_abi,
+        new_code_forbidden_by_kernel=stage.status.get("mdwe") == "1",
         worker_uid=plan.worker_uid,
         started_as_root=plan.started_as_root,
         view=tuple(mount.target for mount in plan.mounts if mount.identity is not None),
         writable=tuple(map(str, plan.writable)),
         hidden=tuple(map(str, plan.hidden)),
         protected=len(plan.protected),
-        limits={name.lower(): hard for name, _kind, _soft, hard in probe_limits(plan)},
+        limits=limits.to_facts(),
         streams="terminal" if plan.terminal else "pipes",
         ipv6=room is not None and room.has_ipv6,
         exact_count=room is not None and room.has_exact_count,
@@ -93,20 +115,17 @@ def describe_enforcement(
     )
 
 
-def probe_limits(plan: SandboxPlan) -> list[tuple[str, int, int, int]]:
-    """The plan's limits as (name, number, soft, hard), never above what we have ourselves.
+def _name_filter(plan: SandboxPlan) -> str:
+    wish = plan.seal.filter
+    parts = {"calls": wish.refuse_calls, "code-in-memory": wish.refuse_memory_code and wish.code != "any"}
+    return "+".join(name for name, is_on in parts.items() if is_on) or "none"
 
-    The stage sets them on itself. Not set from outside: prlimit on another uid needs a
-    capability that root lacks in some containers. Not set before bwrap: the count of
-    processes would include all of the user's others until the sandbox's own user
-    namespace exists.
-    """
-    found = []
-    for name, soft, hard in plan.limits:
-        kind = getattr(resource, name)
-        our_soft, our_hard = resource.getrlimit(kind)
-        most = hard if our_hard == resource.RLIM_INFINITY else min(hard, our_hard)
-        wanted = our_soft if soft is None else soft
-        least = most if wanted == resource.RLIM_INFINITY else min(wanted, most)
-        found.append((name.removeprefix("RLIMIT_"), kind, least, most))
-    return found
+
+def _name_commands(plan: SandboxPlan) -> str:
+    """In one word who may run and whether each command is on record."""
+    seen = "seen" if plan.seal.has_eye else "unseen"
+    if not plan.seal.lists_programs:
+        return f"any, {seen}"
+    if plan.seal.mounts is None and plan.seal.landlock_abi == 0:
+        return f"any, {seen}" if not plan.seal.has_eye else "listed by the eye alone"
+    return f"listed, {seen}"

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from stockade.policy.programs import PROGRAM_FOLDERS
+
 HOME = "/home/worker"
 USER = "worker"
-DEFAULT_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/games")
+DEFAULT_PATH = (
+    PROGRAM_FOLDERS  # a bare name in `exec:` and one that the worker types are looked for in one list
+)
 
 # Names that say how to show things and which language to speak; none of them names a file to run.
 PASSED = frozenset({"TERM", "COLORTERM", "LANG", "LANGUAGE", "TZ", "COLUMNS", "LINES", "NO_COLOR", "CI"})
@@ -25,6 +29,7 @@ def plan_environment(
     extra: Sequence[str],
     run_id: str,
     workspace: str,
+    temporary: str = "/tmp",
 ) -> dict[str, str]:
     """The whole environment of the worker.
 
@@ -34,6 +39,7 @@ def plan_environment(
         extra: What the operator passes: ``NAME`` (the caller's value) or ``NAME=VALUE``.
         run_id: Shown inside as STOCKADE_RUN; it gives no right.
         workspace: Becomes PWD.
+        temporary: Becomes TMPDIR.
     """
     passed = {name: value for name, value in caller.items() if _is_passed(name)}
     virtual_env = caller.get("VIRTUAL_ENV", "")
@@ -47,7 +53,7 @@ def plan_environment(
         "LOGNAME": USER,
         "SHELL": "/bin/sh",
         "PWD": workspace,
-        "TMPDIR": "/tmp",
+        "TMPDIR": temporary,
         "STOCKADE": "1",
         "STOCKADE_RUN": run_id,
     }

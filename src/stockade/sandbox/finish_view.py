@@ -10,28 +10,17 @@ of a mount has its id map, so nothing more is to be done where root started us.
 below the workspace while a run is on would appear inside, with sockets and secrets that nobody
 searched for. Started by root they are private already (idmap.py).
 
-Both take rights over the mount namespace that the stage never has: a short-lived child does it,
-before anything of the worker runs. It follows no link: a worker of another run may swap folders.
+Both take rights over the mount namespace that the stage never has: the child that seals the mounts
+(noexec.py) does it, before anything of the worker runs. It follows no link: a worker of another
+run may swap folders.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
-import signal
-import socket
-from collections.abc import Sequence
 
 from stockade.errors import ContainmentError
 from stockade.sandbox import kernel
-
-
-def enter_view(pid: int) -> None:
-    """Join the mount namespace of a process, with the rights of the user namespace that owns it."""
-    mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
-    owner = fcntl.ioctl(mounts, kernel.NS_GET_USERNS)
-    kernel.setns(owner, kernel.CLONE_NEWUSER)
-    kernel.setns(mounts, kernel.CLONE_NEWNS)
 
 
 def protect(path: str, *, is_read_only: bool) -> None:
@@ -78,70 +67,3 @@ def verify_private(pid: int) -> None:
         raise ContainmentError("view-failed", f"the sandbox's mounts cannot be read: {error}") from error
     if attached:
         raise ContainmentError("view-failed", f"what the host mounts later would appear in {attached[0]}")
-
-
-class ViewFinisher:
-    """The supervisor's handle on the child that does it; forked while the sandbox is being built.
-
-    Args:
-        protected: Paths in the view, outer ones first, each with whether it becomes read-only.
-    """
-
-    def __init__(self, protected: Sequence[tuple[str, bool]]) -> None:
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.pid = kernel.fork_quietly()
-        if self.pid == 0:
-            try:
-                self._control.close()
-                own = theirs.fileno()
-                os.closerange(3, own)  # above all the lifeline: end of file must not wait for us
-                os.closerange(own + 1, 1 << 20)
-                _be_finisher(theirs, protected)
-            finally:
-                os._exit(0)
-        theirs.close()
-
-    def finish(self, pid: int, timeout_s: float) -> None:
-        """Do it to the view of this process, and wait until it is done.
-
-        Raises:
-            ContainmentError: The kernel refused, or there is no answer.
-        """
-        self._control.settimeout(timeout_s)
-        try:
-            self._control.send(pid.to_bytes(8, "big"))
-            said = self._control.recv(4096)
-        except OSError as error:
-            raise ContainmentError("view-failed", f"the view could not be finished: {error}") from error
-        finally:
-            self.close()
-        if said != b"done":
-            text = said.decode(errors="replace") or "the child ended without an answer"
-            raise ContainmentError("view-failed", f"the view could not be finished: {text}")
-
-    def close(self) -> None:
-        """End the child, whatever it is doing, and reap it."""
-        if self.pid > 0:
-            self._control.close()
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self.pid = -1
-
-
-def _be_finisher(control: socket.socket, protected: Sequence[tuple[str, bool]]) -> None:
-    """The child's whole life. It ends by `os._exit` in any case, and with its parent."""
-    kernel.die_with_parent(signal.SIGKILL)
-    pid = int.from_bytes(control.recv(8), "big")  # an empty message (the supervisor is gone) is 0
-    if pid == 0:
-        return
-    path = "/"
-    try:
-        enter_view(pid)
-        for path, is_read_only in protected:
-            protect(path, is_read_only=is_read_only)
-        cut_loose()
-    except OSError as error:
-        text = f"{path}: errno {error.errno}, {error.strerror or error}"
-        control.send(text.encode(errors="surrogateescape")[:4000])
-        return
-    control.send(b"done")

@@ -100,12 +100,16 @@ def open_id_map(on_disk: tuple[int, int], shown: tuple[int, int]) -> int:
     child makes it, waits until it was opened from outside, and ends.
     """
     ready_in, ready_out = os.pipe()
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
         try:
             kernel.unshare(kernel.CLONE_NEWUSER)
-            os.write(ready_out, b"!")
-            signal.pause()
+            # After the change of credentials, which clears it. Without it a killed parent leaves us waiting.
+            kernel.die_with_parent(signal.SIGKILL)
+            if os.getppid() == parent:
+                os.write(ready_out, b"!")
+                signal.pause()
         finally:
             os._exit(1)
     os.close(ready_out)

@@ -25,6 +25,7 @@ OPEN_TREE_CLONE = 1
 OPEN_TREE_CLOEXEC = os.O_CLOEXEC
 MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH = 0x4, 0x40
 MOUNT_ATTR_RDONLY = 0x1
+MOUNT_ATTR_NOEXEC = 0x8
 MOUNT_ATTR_IDMAP = 0x00100000
 
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
@@ -47,6 +48,7 @@ _OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
+_libc.process_vm_readv.restype = ctypes.c_ssize_t
 
 
 def _check(result: int, what: str) -> int:
@@ -93,6 +95,17 @@ def open_within(root_fd: int, path: str | bytes, flags: int) -> int:
     """The same, where `root_fd` is the root directory: for a view, seen from outside."""
     resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT
     return _open(root_fd, path, flags, 0, resolve)
+
+
+def open_as_worker(start: int, path: str | bytes, flags: int, *, is_root: bool) -> int:
+    """Open a path from a folder of a worker's view, where it means the same to it and to us.
+
+    Magic links of procfs are refused (ELOOP). With `is_root` the folder is the worker's root,
+    and other links are followed below it; else they are refused too, since an absolute one
+    would lead from our own root.
+    """
+    links = RESOLVE_IN_ROOT if is_root else RESOLVE_NO_SYMLINKS
+    return _open(start, path, flags, 0, links | RESOLVE_NO_MAGICLINKS)
 
 
 def _open(folder: int, path: str | bytes, flags: int, mode: int, resolve: int) -> int:
@@ -155,6 +168,29 @@ def move_mount_to(tree_fd: int, place_fd: int) -> None:
 
 def mount(source: bytes, target: bytes, kind: bytes, flags: int, data: bytes = b"") -> None:
     _check(_libc.mount(source, target, kind, ctypes.c_ulong(flags), data), f"mount {target.decode()}")
+
+
+class _Span(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+def read_memory(pid: int, address: int, length: int) -> bytes:
+    """Memory of another process (process_vm_readv(2)); shorter if the rest is not mapped.
+
+    Unlike ``/proc/PID/mem`` it works on a process that made itself undumpable, since we
+    own the user namespace that its memory belongs to.
+    """
+    buffer = ctypes.create_string_buffer(length)
+    here, there = _Span(ctypes.addressof(buffer), length), _Span(address, length)
+    result = _libc.process_vm_readv(
+        ctypes.c_int(pid),
+        ctypes.byref(here),
+        ctypes.c_ulong(1),
+        ctypes.byref(there),
+        ctypes.c_ulong(1),
+        ctypes.c_ulong(0),
+    )
+    return buffer.raw[: _check(result, "process_vm_readv")]
 
 
 def unshare(flags: int) -> None:

@@ -14,7 +14,7 @@ import socket
 
 from msgspec import Struct
 
-from stockade.errors import ContainmentError
+from stockade.errors import ContainmentError, HostError
 
 MESSAGE_LIMIT_BYTES = 1 << 16
 NAMESPACES = ("user", "net", "pid", "mnt", "ipc", "uts", "cgroup")
@@ -27,15 +27,15 @@ class StageFacts(Struct, frozen=True):
     status: dict[str, str]
 
 
-def parse_ready(text: str) -> StageFacts:
-    """Parse the ready message.
+def parse_facts(text: str, said: str) -> StageFacts:
+    """Parse the message ``ready`` or ``sealed``: the word, and what the stage then saw of itself.
 
     Raises:
         ContainmentError: It is something else.
     """
     first, *lines = text.split("\n")
-    if first != "ready":
-        raise ContainmentError("stage-failed", f"the stage said {first[:80]!r} instead of ready")
+    if first != said:
+        raise ContainmentError("stage-failed", f"the stage said {first[:80]!r} instead of {said}")
     namespaces, status = {}, {}
     for line in lines:
         name, _, value = line.partition(" ")
@@ -43,10 +43,31 @@ def parse_ready(text: str) -> StageFacts:
             namespaces[name[3:]] = int(value)
         elif name.endswith(":"):
             status[name[:-1]] = value.strip()
+        elif name == "mdwe":
+            status[name] = value
     return StageFacts(namespaces, status)
 
 
-def verify_stage(facts: StageFacts, *, outside: dict[str, int], has_room: bool, has_filter: bool) -> None:
+_SEAL_REMEDIES = {
+    "landlock": "the kernel refused a Landlock rule; `stockade doctor` tries it;"
+    " --without-layer=landlock gives the layer up, on record",
+    "filter": "another listener may be on this process already (a container's own eye): then"
+    " --without-layer=notify gives ours up, on record; `stockade doctor` tries it",
+    "no-new-code": "prctl(PR_SET_MDWE) was refused; --without-layer=memfd gives the layer up, on record",
+}
+
+
+def explain_seal_failure(words: list[str]) -> HostError:
+    """Name the layer of ``seal-failed STEP ERRNO`` and what would help."""
+    step, number = words[1], int(words[2])
+    return HostError(
+        "seal-failed",
+        f"the seal could not be put up, step {step}: errno {number}, {os.strerror(number)}",
+        _SEAL_REMEDIES.get(step, "`stockade doctor` says what this host can enforce"),
+    )
+
+
+def verify_stage(facts: StageFacts, *, outside: dict[str, int], has_room: bool) -> None:
     """Check that the sandbox is one: bwrap only *tries* some of this if asked wrongly (boundary.md F9).
 
     Raises:
@@ -66,8 +87,33 @@ def verify_stage(facts: StageFacts, *, outside: dict[str, int], has_room: bool, 
             )
     if facts.status.get("NoNewPrivs") != "1":
         raise ContainmentError("not-contained", "the worker could gain privileges: NoNewPrivs is not set")
+
+
+def compose_seal(
+    *, forbids_new_code: bool, ruleset: bytes, program: bytes, flags: int, rules: list[tuple[int, str]]
+) -> bytes:
+    """The order to seal; an empty `ruleset` or `program` leaves that layer out."""
+    fields = [
+        b"seal",
+        b"%d" % forbids_new_code,
+        ruleset.hex().encode(),
+        program.hex().encode(),
+        b"%d" % flags,
+    ]
+    fields += [b"%d %s" % (rights, os.fsencode(path)) for rights, path in rules]
+    return b"\0".join(fields)
+
+
+def verify_sealed(facts: StageFacts, *, has_filter: bool, has_eye: bool) -> None:
+    """Check what the stage says of itself after the seal.
+
+    Raises:
+        ContainmentError: A layer that was ordered is not there.
+    """
     if has_filter and facts.status.get("Seccomp") != "2":
         raise ContainmentError("not-contained", "the worker would run without a system-call filter")
+    if not has_eye:
+        raise ContainmentError("seal-failed", "the stage handed no descriptor out for the eye")
 
 
 def probe_own_namespaces() -> dict[str, int]:

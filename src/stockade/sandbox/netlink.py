@@ -13,7 +13,7 @@ import socket
 import struct
 from collections.abc import Iterator
 
-NETLINK_ROUTE, NETLINK_NETFILTER = 0, 12
+NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_NETFILTER = 0, 4, 12
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 1, 4, 0x300
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _ULOG_CONFIG = 4 << 8 | 1

@@ -6,18 +6,21 @@ same plan is printed by ``--dry-run``, compared in tests, and carried out by sup
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from stockade.errors import UserError
+from stockade.errors import HostError, UserError
+from stockade.policy.model import ExecPolicy
+from stockade.sandbox import seal
 from stockade.sandbox.environment import plan_environment
+from stockade.sandbox.limits import LimitPlan, LimitRequest, plan_limits
 from stockade.sandbox.obeyed import KeptLink, Watched
 from stockade.sandbox.paths import PathFact
 from stockade.sandbox.procfs import ProcEntry, proc_mounts
 from stockade.sandbox.room import RoomTools
+from stockade.sandbox.seal import SealFacts, SealPlan, plan_seal
 from stockade.sandbox.view import (
     Mount,
     MountKind,
@@ -30,10 +33,8 @@ from stockade.sandbox.view import (
     is_below,
 )
 
-# What can be given up here and now; the other names of `--without-layer` belong to layers still to come.
-REMOVABLE_LAYERS = frozenset({"room", "seccomp"})
-DEFAULT_PROCESSES = 4096  # a browser uses some hundred threads, each of which counts
-DEFAULT_OPEN_FILES = 65536
+# `privileges` is a name of `--without-layer` too, and is never given up: the worker would be the host's root.
+REMOVABLE_LAYERS = frozenset({"room", *seal.LAYERS})
 
 
 class SandboxRequest(Struct, frozen=True, kw_only=True):
@@ -46,9 +47,11 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
         invisible: Our own files (policy, ledger), covered wherever the view shows them.
         caller_environment: The environment of whoever started us.
         extra_environment: ``NAME`` or ``NAME=VALUE`` that the operator passes besides.
-        processes: Limit on processes and threads, None for the default.
+        limits: Limits that somebody named.
+        exec: Which programs may run besides the command.
         layers_off: Layers given up by ``--without-layer``.
         run_id: Shown inside; gives no right.
+        cache_folder: Where searches of library folders are remembered; empty: nowhere.
     """
 
     argv: tuple[str, ...]
@@ -59,9 +62,11 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
     invisible: tuple[Path, ...] = ()
     caller_environment: Mapping[str, str] = {}
     extra_environment: tuple[str, ...] = ()
-    processes: int | None = None
+    limits: LimitRequest = LimitRequest()
+    exec: ExecPolicy = ExecPolicy()
     layers_off: frozenset[str] = frozenset()
     run_id: str = ""
+    cache_folder: str = ""
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):
@@ -89,6 +94,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
         program: The file to execute; empty lets the search path decide inside.
         workspace_link: The logical path by which the operator came to the workspace, if a link.
         stdin_is_terminal and so on: What the caller's standard streams are.
+        seal: What may run here, and where code may be loaded from.
         notes: Things the operator should know.
     """
 
@@ -124,6 +130,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     stdin_is_terminal: bool = False
     stdout_is_terminal: bool = False
     stderr_is_terminal: bool = False
+    seal: SealFacts = SealFacts()
     notes: tuple[str, ...] = ()
 
 
@@ -143,7 +150,8 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         terminal: The worker gets a terminal of ours; `stderr_in_terminal` if its standard
             error goes there too.
         worker_uid, worker_gid: Who the worker is on the host.
-        limits: Resource limits as (name of the RLIMIT, soft, hard); None keeps the caller's.
+        limits: The named limits and the defaults; who holds them is found out at the start (holding.py).
+        seal: What no command may step over.
         layers_off: What was given up.
     """
 
@@ -172,7 +180,8 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     bwrap: str
     tools: RoomTools
     interpreter: str
-    limits: tuple[tuple[str, int | None, int], ...]
+    limits: LimitPlan
+    seal: SealPlan
     layers_off: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 
@@ -185,12 +194,10 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     def has_room(self) -> bool:
         return "room" not in self.layers_off
 
-    @property
-    def has_filter(self) -> bool:
-        return "seccomp" not in self.layers_off
-
     def describe(self) -> list[str]:
         """The plan as lines for a person; ``--dry-run`` prints them."""
+        import shlex  # a start that is no rehearsal does without
+
         who = f"uid {self.worker_uid}, gid {self.worker_gid} on the host"
         if self.started_as_root:
             who += " (started as root: changed before bubblewrap, files keep their owner by id-mapped binds)"
@@ -199,10 +206,11 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
             f"folder: {self.cwd}",
             f"worker: {who}; no capabilities, no new privileges",
             "room: " + ("own network, every way leads to the gateway" if self.has_room else "GIVEN UP"),
-            "filter: " + ("socket families and terminal calls" if self.has_filter else "GIVEN UP"),
+            *(f"{name}: GIVEN UP" for name in seal.LAYERS if name in self.layers_off),
             "streams: " + ("a terminal of ours" if self.terminal else "pipes"),
         ]
-        lines += [f"limit: {name} {hard}" for name, _soft, hard in self.limits]
+        lines += self.seal.describe()
+        lines += self.limits.describe()
         lines += [f"view: {mount.describe()}" for mount in self.mounts]
         lines += [f"environment: {name}={value}" for name, value in sorted(self.environment.items())]
         lines += [f"note: {note}" for note in self.notes]
@@ -214,8 +222,10 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
 
     Raises:
         UserError: A layer is given up that cannot be, or there is no command.
+        HostError: The kernel lacks a layer that was not given up.
     """
     _refuse_unknown_layers(request.layers_off)
+    _refuse_missing_layers(request.layers_off, host)
     if not request.argv or not request.argv[0]:
         raise UserError("no-command", "there is no command to run", "stockade run [options] -- CMD...")
     operator = [host.workspace, *host.read, *host.write]
@@ -226,17 +236,19 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         *(fact.path for fact in operator),
         *(f.path for f, _ in host.libraries),
     ]
+    environment = plan_environment(
+        request.caller_environment,
+        visible_folders=folders,
+        extra=request.extra_environment,
+        run_id=request.run_id,
+        workspace=host.workspace.path,
+        temporary=_temporary_folder(request, host),
+    )
     return SandboxPlan(
         argv=request.argv,
         program=host.program,
         cwd=host.workspace.path,
-        environment=plan_environment(
-            request.caller_environment,
-            visible_folders=folders,
-            extra=request.extra_environment,
-            run_id=request.run_id,
-            workspace=host.workspace.path,
-        ),
+        environment=environment,
         mounts=tuple(plan_mounts(host)),
         workspace=Path(host.workspace.path),
         writable=tuple(Path(fact.path) for fact in host.write),
@@ -258,10 +270,26 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         bwrap=host.bwrap,
         tools=host.tools,
         interpreter=host.interpreter,
-        limits=plan_limits(request.processes),
+        limits=plan_limits(request.limits, request.run_id),
+        seal=plan_seal(
+            request.exec,
+            host.seal,
+            writable=[fact.path for fact in host.write],
+            worker_uid=host.uid,
+            layers_off=request.layers_off,
+        ),
         layers_off=request.layers_off,
         notes=host.notes,
     )
+
+
+def _temporary_folder(request: SandboxRequest, host: HostFacts) -> str:
+    """Where programs put what lasts as long as they do, sockets among it.
+
+    With a writable folder of the host's below /tmp no socket can be made in /tmp (landlock.plan_rules).
+    """
+    is_taken = any(is_below(fact.path, "/tmp") for fact in host.write)
+    return "/var/tmp" if request.exec.unix_sockets and is_taken else "/tmp"
 
 
 def _refuse_unknown_layers(layers_off: frozenset[str]) -> None:
@@ -274,14 +302,15 @@ def _refuse_unknown_layers(layers_off: frozenset[str]) -> None:
         )
 
 
-def plan_limits(processes: int | None) -> tuple[tuple[str, int | None, int], ...]:
-    """Best effort without a cgroup: (name, soft or None for the caller's, hard)."""
-    count = DEFAULT_PROCESSES if processes is None else processes
-    return (
-        ("RLIMIT_NPROC", count, count),  # counts in the sandbox's own user namespace
-        ("RLIMIT_NOFILE", None, DEFAULT_OPEN_FILES),
-        ("RLIMIT_CORE", 0, 0),  # a core file would lie in the workspace and hold what was in memory
-    )
+def _refuse_missing_layers(layers_off: frozenset[str], host: HostFacts) -> None:
+    if host.seal.landlock_abi == 0 and "landlock" not in layers_off:
+        raise HostError(
+            "landlock-missing",
+            "this kernel has no Landlock, and no other layer keeps a permitted program from writing"
+            " code into itself through /proc/self/mem",
+            "start the kernel with lsm=landlock (CONFIG_SECURITY_LANDLOCK); or give the layer up, on record:"
+            " --without-layer=landlock",
+        )
 
 
 # --- the view ------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from stockade.sandbox.plan import HostFacts, SandboxRequest
 from stockade.sandbox.procfs import probe_proc
 from stockade.sandbox.program import resolve_program
 from stockade.sandbox.room import RoomTools
+from stockade.sandbox.seal_probe import probe_seal
 from stockade.sandbox.survey import Survey, bound_sockets, refuse_doors, survey
 from stockade.sandbox.view import CACHES_SHOWN, ETC_SHOWN, ETC_SHOWN_PREFIXES, chain_below, is_below
 
@@ -73,18 +74,30 @@ def probe_host(request: SandboxRequest) -> HostFacts:
     # What does not exist shows nothing, so it needs no hiding.
     hide = tuple(probe_path(real(path), "files.hide") for path in request.hide if os.path.lexists(real(path)))
     shown = (workspace, *read, *write)
+    search_path = plan_search_path(
+        request.caller_environment.get("PATH", ""), ["/usr", *(fact.path for fact in shown)]
+    )
+    etc = probe_etc()
+    system = ("/usr", *(path for path, _to in links), *folders, *(f"/etc/{name}" for name, _is_folder in etc))
     program = resolve_program(
         request.argv[0] if request.argv else "",
         workspace=workspace.path,
-        visible=("/usr", *(path for path, _to in links), *folders, *(fact.path for fact in shown)),
-        inside_path=plan_search_path(
-            request.caller_environment.get("PATH", ""), ["/usr", *(fact.path for fact in shown)]
-        ),
+        visible=(*system, *(fact.path for fact in shown)),
+        inside_path=search_path,
         caller_path=request.caller_environment.get("PATH", ""),
     )
     invisible = tuple(_probe_invisible(request, workspace))
     interpreter, interpreter_libraries = probe_interpreter()
     libraries = (*program.libraries, *interpreter_libraries)
+    seal = probe_seal(
+        request.exec,
+        launched=program.launched,
+        workspace=workspace.path,
+        writable=[fact.path for fact in write],
+        libraries=[fact for fact, _why in libraries],
+        search_path=search_path,
+        cache_folder=request.cache_folder,
+    )
     surveys = _search((*shown, *(fact for fact, _why in libraries)), tuple(fact.path for fact in hide))
     protection = _protection(write, surveys, tuple(fact.path for fact in hide))
     guarded = [fact.path for fact in (*protection.covered, *protection.held)]
@@ -99,7 +112,7 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         interpreter=interpreter,
         root_links=links,
         root_folders=folders,
-        etc=probe_etc(),
+        etc=etc,
         caches=caches,
         proc=probe_proc(),
         doors=bound_sockets(("/usr", "/etc", *folders, *caches)),
@@ -126,6 +139,7 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         stdin_is_terminal=_is_terminal(0),
         stdout_is_terminal=_is_terminal(1),
         stderr_is_terminal=_is_terminal(2),
+        seal=seal,
         notes=(*_notes_on(workspace), *(_note_on(file) for file in protection.watched)),
     )
 

@@ -54,11 +54,13 @@ class ProgramFacts(Struct, frozen=True):
     Attributes:
         path: The file to execute; empty lets the search path decide inside, which also
             gives the right answer for a command that does not exist.
+        launched: The file that was found, with its links; empty if there is none.
         libraries: What is shown read-only for it.
         links: Links outside the view (path, target) that lead from a visible path to it.
     """
 
     path: str
+    launched: str
     libraries: tuple[Library, ...]
     links: tuple[Link, ...]
 
@@ -86,7 +88,9 @@ def resolve_program(
     is_reachable = not typed or (
         _is_visible(folder, in_sight) if "/" in name else os.path.dirname(typed) in inside_path
     )
-    return ProgramFacts("" if is_reachable else os.path.realpath(typed), tuple(libraries.values()), outside)
+    return ProgramFacts(
+        "" if is_reachable else os.path.realpath(typed), typed, tuple(libraries.values()), outside
+    )
 
 
 def _find(name: str, workspace: str, inside_path: Sequence[str], caller_path: str) -> str:

@@ -44,6 +44,7 @@ GATEWAY_MARK = 0x53
 NFLOG_GROUP = 7
 NFLOG_COPY_BYTES = 96
 BACKLOG = 4096
+ROUTES_TIMEOUT_S = 1.0
 ROOM_ADDRESS, ROOM_ADDRESS6 = "198.18.0.1", "fdfe::1"
 
 _IP_TRANSPARENT, _IPV6_TRANSPARENT = 19, 75
@@ -148,11 +149,6 @@ def render_rules(has_ipv6: bool) -> str:
 # --- what the kernel says is there, as text; pure -----------------------------------------
 
 _RTF_UP_AND_LOCAL = 0x80000001
-
-
-# The kernel enters the route of an IPv6 address by a worker of its own (net/ipv6/addrconf.c, also with
-# nodad): on a busy machine some milliseconds after `ip` has ended.
-ROUTES_TIMEOUT_S = 1.0
 
 
 def missing_routes(fib_trie: str, ipv6_route: str | None) -> list[str]:
@@ -330,8 +326,9 @@ def _furnish(tools: RoomTools) -> tuple[dict[str, object], list[socket.socket]]:
     sockets = [_step("listener", partial(_listener, family)) for family in families]
     sockets += [_step("dns-socket", partial(_dns_socket, family)) for family in families]
     sockets.append(_step("nflog", _nflog_socket))
-    counters = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, netlink.NETLINK_NETFILTER)
-    sockets.append(counters)
+    # The supervisor's own two: counters, and which socket a connection belongs to.
+    for family in (netlink.NETLINK_NETFILTER, netlink.NETLINK_SOCK_DIAG):
+        sockets.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family))
     for name, pid, said in running:
         _finish_tool(name, pid, said)
     return {"ipv6": has_ipv6, "no_cookies": no_cookies}, sockets
@@ -408,10 +405,11 @@ class RoomBuilder:
 
 
 class BuiltRoom(Struct):
-    """A finished room: the gateway's part and the supervisor's own counter socket."""
+    """A finished room: the gateway's part, and the supervisor's own counter and socket-diagnosis sockets."""
 
     sockets: RoomSockets
     counters: socket.socket
+    diagnosis: socket.socket
     has_ipv6: bool
     has_exact_count: bool
 
@@ -430,9 +428,9 @@ def verify_routes(pid: int, tools: RoomTools, *, has_ipv6: bool) -> None:
         ContainmentError: A route is missing, or cannot be looked up.
     """
     deadline = time.monotonic() + ROUTES_TIMEOUT_S
-    while missing := _missing_in(pid, has_ipv6=has_ipv6):
+    while missing := _missing_routes_of(pid, has_ipv6):
         if time.monotonic() < deadline:
-            time.sleep(0.005)
+            time.sleep(0.002)  # the kernel installs an IPv6 address's route from a work queue
             continue
         raise ContainmentError(
             "room-failed",
@@ -441,7 +439,7 @@ def verify_routes(pid: int, tools: RoomTools, *, has_ipv6: bool) -> None:
         )
 
 
-def _missing_in(pid: int, *, has_ipv6: bool) -> list[str]:
+def _missing_routes_of(pid: int, has_ipv6: bool) -> list[str]:
     try:
         texts = [_read_net(pid, "fib_trie"), _read_net(pid, "ipv6_route") if has_ipv6 else None]
     except OSError as error:
@@ -478,6 +476,7 @@ def _unpack(facts: dict[str, bool], fds: list[int]) -> BuiltRoom:
     sockets = [socket.socket(fileno=fd) for fd in rest]
     for channel in sockets:
         channel.setblocking(False)
+    diagnosis = sockets.pop()
     counters = sockets.pop()
     counters.setblocking(True)
     nflog = sockets.pop()
@@ -492,4 +491,4 @@ def _unpack(facts: dict[str, bool], fds: list[int]) -> BuiltRoom:
         netns_fd=netns,
         userns_fd=userns,
     )
-    return BuiltRoom(handed, counters, facts["ipv6"], facts["no_cookies"])
+    return BuiltRoom(handed, counters, diagnosis, facts["ipv6"], facts["no_cookies"])

@@ -1,11 +1,12 @@
-"""The first process inside the sandbox (PID 1): it waits, starts the worker, reports, and ends with us.
+"""The first process inside the sandbox (PID 1): it waits, seals itself, starts the worker, and ends with us.
 
 It runs as ``python3 -I -S stage.py LIFELINE [terminal]`` and imports only modules that
 are built in or cost less than a millisecond, since every start pays for them.
 
 What must stay true:
 
-* Nothing of the worker runs before the supervisor's order has come in full.
+* Nothing of the worker runs before the supervisor's two orders have come in full. The
+  first one is the seal, which binds this process as well, and all that it will fork.
 * End of file on the lifeline ends this process at any time. The kernel then kills
   all others in the PID namespace, so nobody outlives a supervisor that was killed.
 * The worker cannot look into this process (undumpable) and inherits nothing from it
@@ -16,9 +17,11 @@ What must stay true:
 The other half of the conversation is lifeline.py.
 """
 
+import _ctypes
 import _signal  # type: ignore[import-not-found]  # typeshed does not list it
 import _socket
 import posix
+import resource
 import select
 import sys
 
@@ -26,20 +29,68 @@ EVERY_FD = 2**31 - 1
 CAPABILITIES_AND_FILTERS = ("CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Uid:")
 
 
+class Long(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    _type_ = "l"
+
+
+class Char(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    _type_ = "c"
+
+
+class Call(_ctypes.CFuncPtr):
+    """A function of the C library; `_ctypes` alone is a fifth of the cost of importing ctypes."""
+
+    _flags_ = 1 | 8  # the C convention, and errno kept
+    _restype_ = Long
+
+
+def find_call(name: str) -> Call:
+    return Call(_ctypes.dlsym(_ctypes.dlopen(None, 2), name))  # type: ignore[arg-type]
+
+
+def checked(call: Call, *arguments: int | bytes) -> int:
+    """Call it with whole machine words and pointers; a negative answer becomes `OSError`."""
+    words = [Long(word) if isinstance(word, int) else word for word in arguments]
+    result: int = call(*words)
+    if result < 0:
+        raise OSError(_ctypes.get_errno(), "refused")
+    return result
+
+
 def forbid_looking_in() -> None:
     """Make this process undumpable: /proc/1/mem, ptrace and pidfd_getfd are then refused (prctl(2))."""
+    checked(find_call("prctl"), 4, 0, 0, 0, 0)
+
+
+def open_victim_score() -> int:
+    """How soon the kernel kills us for want of memory; opened before the file becomes root's (undumpable)."""
     try:
-        import _ctypes  # a fifth of the cost of ctypes; its call_function is all that is needed
+        return posix.open("/proc/self/oom_score_adj", posix.O_RDWR | posix.O_CLOEXEC)
+    except OSError:
+        return -1
 
-        this_program = _ctypes.dlopen(None, 2)  # type: ignore[arg-type]
-        prctl = _ctypes.dlsym(this_program, "prctl")
-        result = _ctypes.call_function(prctl, (4, 0, 0, 0, 0))
-    except (ImportError, AttributeError):
-        import ctypes
 
-        result = ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
-    if result != 0:
-        raise SystemExit("stage: prctl(PR_SET_DUMPABLE) failed")
+def fork_victim(score: int) -> int:
+    """Fork, with the child as the kernel's first choice when there is no memory: if we go, all goes.
+
+    Everybody may raise his score and put it back (proc_pid_oom_score_adj(5)); the child inherits it raised.
+    """
+    try:
+        own = posix.read(score, 16)
+        posix.write(score, str(min(1000, int(own) + VICTIM_SCORE)).encode())
+    except OSError:
+        return posix.fork()
+    child = posix.fork()
+    if child:
+        try:  # noqa: SIM105  as below
+            posix.write(score, own)
+        except OSError:
+            pass  # then both are the first choice
+        posix.close(score)
+    return child
+
+
+VICTIM_SCORE = 500  # as if it used half of what is permitted besides
 
 
 def send(lifeline: _socket.socket, text: str, fds: bytes = b"") -> None:
@@ -84,6 +135,73 @@ def facts() -> str:
 NAMESPACES = ("user", "net", "pid", "mnt", "ipc", "uts", "cgroup")
 
 
+# --- the seal ------------------------------------------------------------------------------
+
+
+def seal(order: list[bytes]) -> tuple[str, int]:
+    """Give up, for good and with all descendants, what the order says. Returns what to say, and the eye.
+
+    The order of the steps is fixed: what comes later can no longer undo what came before,
+    and each needs calls that a later one refuses.
+    """
+    memory, ruleset, program, flags, *rules = order[1:]
+    step = "no-new-code"
+    try:
+        has_mdwe = memory == b"1" and forbid_new_code()
+        step = "landlock"
+        if ruleset:
+            restrict_files(bytes.fromhex(ruleset.decode()), rules)
+        step = "filter"
+        eye = install_filter(bytes.fromhex(program.decode()), int(flags)) if program else -1
+    except OSError as error:
+        return f"seal-failed {step} {error.errno or 5}", -1
+    return f"sealed\nmdwe {int(has_mdwe)}\n{facts()}", eye
+
+
+def forbid_new_code() -> bool:
+    """PR_SET_MDWE (kernel 6.3): what was writable never becomes executable. The filter has it too."""
+    try:
+        checked(find_call("prctl"), 65, 1, 0, 0, 0)
+    except OSError as error:
+        if error.errno != 22:  # EINVAL: an older kernel
+            raise
+        return False
+    return True
+
+
+def restrict_files(ruleset: bytes, rules: list[bytes]) -> None:
+    """Landlock: from here on only what a rule names, by the file or folder itself and not by its path."""
+    syscall = find_call("syscall")
+    handle = checked(syscall, LANDLOCK_CREATE_RULESET, ruleset, len(ruleset), 0)
+    for rule in rules:
+        rights, path = rule.split(b" ", 1)
+        place = posix.open(path, posix.O_PATH | posix.O_CLOEXEC | posix.O_NOFOLLOW)
+        attribute = int(rights).to_bytes(8, sys.byteorder) + place.to_bytes(4, sys.byteorder)
+        checked(syscall, LANDLOCK_ADD_RULE, handle, 1, attribute, 0)
+        posix.close(place)
+    checked(syscall, LANDLOCK_RESTRICT_SELF, handle, 0)
+    posix.close(handle)
+
+
+def install_filter(program: bytes, flags: int) -> int:
+    """seccomp(2). With a listener wanted the answer is its descriptor, else -1."""
+    code = bytearray(program)
+    kind = type("Code", (_ctypes.Array,), {"_type_": Char, "_length_": len(code)})
+    held = kind.from_buffer(code)  # type: ignore[attr-defined]
+    fprog = (len(code) // 8).to_bytes(8, sys.byteorder) + _ctypes.addressof(held).to_bytes(8, sys.byteorder)
+    number = SECCOMP[posix.uname().machine]
+    result = checked(find_call("syscall"), number, 1, flags, fprog)
+    return result if flags & SECCOMP_NEW_LISTENER else -1
+
+
+LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
+SECCOMP = {"x86_64": 317, "aarch64": 277}
+SECCOMP_NEW_LISTENER = 8
+
+
+# --- the worker ----------------------------------------------------------------------------
+
+
 def open_terminal() -> tuple[int, int]:
     """A terminal of this sandbox's own devpts, made our controlling terminal.
 
@@ -122,8 +240,6 @@ def execute(program: bytes, arguments: list[bytes], environment: dict[bytes, byt
 
 
 def apply_limits(text: bytes) -> None:
-    import resource
-
     for item in text.split(b";"):
         kind, soft, hard = map(int, item.split())
         resource.setrlimit(kind, (soft, hard))
@@ -227,13 +343,15 @@ class Watch:
         posix._exit(0)  # the kernel now kills what is left in this PID namespace
 
 
-def start_worker(lifeline: _socket.socket, order: list[bytes], fds: list[int], slave: int) -> Watch:
+def start_worker(
+    lifeline: _socket.socket, order: list[bytes], fds: list[int], slave: int, score: int
+) -> Watch:
     streams = [slave if place == 116 else fds[place - 48] for place in order[3]]  # "t" or a digit
     report_in, report_out = posix.pipe2(posix.O_CLOEXEC)
     wake_in, wake_out = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
     _signal.signal(_signal.SIGCHLD, lambda *_: None)
     _signal.set_wakeup_fd(wake_out)
-    worker = posix.fork()
+    worker = fork_victim(score)
     if worker == 0:
         _signal.set_wakeup_fd(-1)
         become_worker(order, streams, slave, report_out)
@@ -251,9 +369,10 @@ def start_worker(lifeline: _socket.socket, order: list[bytes], fds: list[int], s
 def main() -> None:
     lifeline = _socket.socket(fileno=int(sys.argv[1]))
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # Python's own handler would let the worker end us
-    forbid_looking_in()
     posix.closerange(3, lifeline.fileno())
     posix.closerange(lifeline.fileno() + 1, EVERY_FD)
+    score = open_victim_score()
+    forbid_looking_in()
     posix.set_inheritable(lifeline.fileno(), False)
     master = slave = -1
     if sys.argv[2:] == ["terminal"]:
@@ -262,7 +381,13 @@ def main() -> None:
     if master >= 0:
         posix.close(master)
     order, fds = receive_order(lifeline)
-    start_worker(lifeline, order, fds, slave).run()
+    if order[0] == b"seal":
+        answer, eye = seal(order)
+        send(lifeline, answer, eye.to_bytes(4, sys.byteorder) if eye >= 0 else b"")
+        if eye >= 0:
+            posix.close(eye)
+        order, fds = receive_order(lifeline)
+    start_worker(lifeline, order, fds, slave, score).run()
 
 
 main()

@@ -2,14 +2,17 @@
 
 The order, and what breaks if swapped:
 
-1. bwrap starts. Right after it the builder is forked, which closes at once all that it
-   inherits, above all the lifeline: end of file must not wait for it.
+1. The child that will seal the mounts is forked: what it searches for it can look for
+   meanwhile. Then bwrap starts, and right after it the builder is forked, which closes at
+   once all that it inherits, above all the lifeline: end of file must not wait for it.
 2. bwrap's info tells the process, and the builder begins in that network namespace
-   while the stage's Python is still starting.
+   while the stage's Python is still starting, and we compose the order to seal.
 3. The stage says `ready`; who and where it is gets verified, and the view compared
    with what was planned. Nothing of the worker has run.
-4. `build` returns the room's sockets. The caller serves them, writes its first record,
-   and calls `go`. Only then the stage forks the worker.
+4. The mounts are cut loose from the host's and sealed, from outside, and the kernel's own
+   list of them is compared with the plan; then the stage seals itself and hands out the eye (sandbox.eye).
+5. `build` returns the room's sockets. The caller serves them and the eye, writes its first
+   record, and calls `go`. Only then the stage forks the worker.
 
 Closing the lifeline, on purpose or by dying, ends all of it in the kernel.
 """
@@ -22,7 +25,9 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -34,18 +39,26 @@ from stockade.sandbox.enforcement import (
     EnforcementFacts,
     WorkerExit,
     describe_enforcement,
-    probe_limits,
 )
-from stockade.sandbox.finish_view import ViewFinisher, verify_private
+from stockade.sandbox.eye import LISTENER_FLAGS, Eye
+from stockade.sandbox.filter import compile_filter, load_filter_table
+from stockade.sandbox.finish_view import verify_private
 from stockade.sandbox.hold import Hold, open_hold
+from stockade.sandbox.holding import HeldLimits, open_limits
+from stockade.sandbox.landlock import compile_ruleset, plan_rules
 from stockade.sandbox.lifeline import (
     Lifeline,
     StageFacts,
     compose_order,
-    parse_ready,
+    compose_seal,
+    explain_seal_failure,
+    parse_facts,
     probe_own_namespaces,
+    verify_sealed,
     verify_stage,
 )
+from stockade.sandbox.limits import LimitUsage, ReachedLimit, find_reached
+from stockade.sandbox.noexec import MountSealer, verify_mounts
 from stockade.sandbox.paths import make_folder
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
@@ -53,9 +66,14 @@ from stockade.sandbox.signals import SignalRelay
 from stockade.sandbox.stdio import Stdio
 from stockade.sandbox.view import MountKind, is_below
 
+if TYPE_CHECKING:
+    from stockade.net.ends import Ends
+    from stockade.sandbox.owner import Owner, OwnerFinder
+
 __all__ = ["EnforcementFacts", "RoomCounters", "RoomSockets", "Sandbox", "WorkerExit"]
 
 START_TIMEOUT_S = 10.0
+SEARCH_TIMEOUT_S = 120.0  # the first search for program files on a slow disk
 
 
 class Sandbox:
@@ -74,8 +92,11 @@ class Sandbox:
         self._began = 0.0
         self._lifeline: Lifeline | None = None
         self._builder: RoomBuilder | None = None
-        self._finisher: ViewFinisher | None = None
+        self._sealer: MountSealer | None = None
+        self.eye: Eye | None = None
         self._room: BuiltRoom | None = None
+        self._limits: HeldLimits | None = None
+        self._owners: OwnerFinder | None = None
         self._bwrap_pid = -1
         self._stage_fd = -1
         self._complaints = -1
@@ -95,12 +116,13 @@ class Sandbox:
 
     # --- building --------------------------------------------------------------------------
 
-    def build(self, meanwhile: Callable[[], None] = lambda: None) -> RoomSockets | None:
+    def build(self, meanwhile: Sequence[Callable[[], object]] = ()) -> RoomSockets | None:
         """Put everything up but the worker.
 
         Args:
-            meanwhile: Called while the stage's Python starts and the builder works, which
-                takes longer than our own part; it must not start threads or processes.
+            meanwhile: Called in order while the stage's Python starts and the builder works, which
+                takes longer than our own part; in small pieces, since the builder waits for the
+                end of one. They must not start threads or processes.
 
         Returns:
             The room's sockets; None if the room was given up (``--without-layer=room``).
@@ -125,7 +147,9 @@ class Sandbox:
             self.close()
             raise
 
-    def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
+    def _build(self, meanwhile: Sequence[Callable[[], object]]) -> RoomSockets | None:
+        self._sealer = MountSealer(self.plan.late_mounts, self.plan.seal.mounts)
+        self._limits = open_limits(self.plan.limits)
         self.made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
         for paths, take in ((self.plan.stops, open_stop), (self.plan.holds, open_hold)):
             for path in paths:
@@ -135,30 +159,75 @@ class Sandbox:
         self._mark("bwrap started")
         if self.plan.has_room:
             self._builder = RoomBuilder(self.plan.tools)
-        if self.plan.late_mounts or not self.plan.started_as_root:
-            self._finisher = ViewFinisher(self.plan.late_mounts)
         self._mark("builder forked")
+        # bwrap may say nothing for 10 ms: to enter a control group takes a grace period of the kernel's.
+        work = deque(meanwhile)
+        while work and not _is_readable(info, 0):
+            work.popleft()()
         self._await_process(info)
         self._mark("process known")
-        meanwhile()
+        order = self._compose_seal()
+        while work:
+            work.popleft()()
         self._mark("meanwhile done")
         stage = self._await_ready()
         self._mark("stage ready")
         outside = probe_own_namespaces()
-        verify_stage(stage, outside=outside, has_room=self.plan.has_room, has_filter=self.plan.has_filter)
-        if self._finisher is not None:
-            self._finisher.finish(self._stage_pid, START_TIMEOUT_S)
-            self._finisher = None
-        verify_private(self._stage_pid)
-        self._verify_view()
+        verify_stage(stage, outside=outside, has_room=self.plan.has_room)
+        self._limits.verify(self._stage_pid)
+        self._sealer.begin(self._stage_pid)
         self._mark("stage verified")
         if self._builder is not None:
             self._room = self._builder.finish(START_TIMEOUT_S)
             self._builder = None
             self._verify_room(stage)
         self._mark("room built")
-        self.facts = describe_enforcement(self.plan, stage, outside, self._room)
+        opened = self._sealer.finish(SEARCH_TIMEOUT_S)
+        self._sealer = None
+        if self.plan.seal.mounts is not None:
+            verify_mounts(self._stage_pid, opened)
+        verify_private(self._stage_pid)
+        self._verify_view()  # a file that was put over itself is the same file
+        self._mark("mounts sealed")
+        stage = self._seal_stage(order)
+        self._mark("stage sealed")
+        self.facts = describe_enforcement(self.plan, stage, outside, self._room, opened, self._limits)
         return self._room.sockets if self._room is not None else None
+
+    def _compose_seal(self) -> bytes:
+        """The order by which the stage will bind itself."""
+        seal = self.plan.seal
+        files = frozenset(fact for fact in map(str, self.plan.writable) if not os.path.isdir(fact))
+        rules: list[tuple[int, str]] = []
+        ruleset = b""
+        if seal.landlock_abi:
+            ruleset = compile_ruleset(seal.landlock_abi)
+            rules = plan_rules(self.plan.mounts, files, seal.executable, seal.landlock_abi)
+        program = b""
+        if seal.filter.is_needed:
+            program = compile_filter(load_filter_table(), self.plan.machine, seal.filter)
+        return compose_seal(
+            forbids_new_code=seal.forbids_new_code,
+            ruleset=ruleset,
+            program=program,
+            flags=LISTENER_FLAGS if seal.has_eye else 0,
+            rules=rules,
+        )
+
+    def _seal_stage(self, order: bytes) -> StageFacts:
+        """Let the stage bind itself, and take over the eye."""
+        seal = self.plan.seal
+        self._alive().send_order(order, [])
+        message, fds = self._await_message("stage")
+        if fds:
+            self.eye = Eye(fds[0], self._stage_pid)
+        if message.startswith("seal-failed "):
+            raise explain_seal_failure(message.split(" "))
+        facts = parse_facts(message, "sealed")
+        verify_sealed(
+            facts, has_filter=seal.filter.is_needed, has_eye=self.eye is not None or not seal.has_eye
+        )
+        return facts
 
     def _last_step(self) -> str:
         return next(reversed(self.step_times_ms), "none")
@@ -195,12 +264,20 @@ class Sandbox:
         return info_in
 
     def _privileged_part(self) -> tuple[dict[str, str], Callable[[], None]]:
+        """Where binds come from instead, and what the launching child does first."""
+        assert self._limits is not None
+        join = self._limits.join
         if not self.plan.started_as_root:
-            return {}, lambda: None
+            return {}, join
         from stockade.sandbox import idmap
 
         become = idmap.become_worker(self.plan.mounts, self.plan.worker_uid, self.plan.worker_gid)
-        return idmap.plan_sources(self.plan.mounts), become
+
+        def prepare() -> None:
+            join()  # first: afterwards the worker's uid may not any more
+            become()
+
+        return idmap.plan_sources(self.plan.mounts), prepare
 
     def _await_process(self, info: int) -> None:
         """Read bwrap's info: the stage's process id. Open it as a descriptor, and set the builder off."""
@@ -219,22 +296,27 @@ class Sandbox:
             self._builder.begin(pid)
 
     def _await_ready(self) -> StageFacts:
+        self._alive().channel.setblocking(False)
+        message, fds = self._await_message("stage")
+        if fds:
+            self._master = fds[0]
+        return parse_facts(message, "ready")
+
+    def _await_message(self, step: str) -> tuple[str, list[int]]:
+        """The stage's next message, with the descriptors that came with it."""
         lifeline = self._alive()
-        lifeline.channel.setblocking(False)
+        handed: list[int] = []
         while True:
-            self._await_readable(lifeline.fileno(), "stage")
+            self._await_readable(lifeline.fileno(), step)
             messages, fds, is_gone = lifeline.receive()
-            if fds:
-                self._master = fds[0]
+            handed += fds
             if messages:
-                return parse_ready(messages[0])
+                return messages[0], handed
             if is_gone:
-                raise self._explain_end("stage")
+                raise self._explain_end(step)
 
     def _await_readable(self, fd: int, step: str) -> None:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        if not poll.poll(START_TIMEOUT_S * 1000):
+        if not _is_readable(fd, START_TIMEOUT_S):
             raise ContainmentError(
                 "start-timeout", f"step {step} did not answer within {START_TIMEOUT_S:.0f} s"
             )
@@ -242,10 +324,14 @@ class Sandbox:
     def _explain_end(self, step: str) -> StockadeError:
         """bwrap or the stage ended before it was ready: its own words say why."""
         self._reap_bwrap(1.0)
+        text = ""
         with contextlib.suppress(OSError):
             text = os.read(self._complaints, 4096).decode(errors="replace").strip()
-            if text:
-                return bubblewrap.explain_complaint(text)
+        by_limit = None if self._limits is None else self._limits.explain_end(text)
+        if by_limit is not None:
+            return by_limit
+        if text:
+            return bubblewrap.explain_complaint(text)
         return HostError(
             "sandbox-failed", f"step {step}: it ended without a word", "`stockade doctor` tries each part"
         )
@@ -309,7 +395,7 @@ class Sandbox:
             self.plan.cwd,
             self.plan.program,
             stdio.places,
-            ";".join(f"{kind} {soft} {hard}" for _name, kind, soft, hard in probe_limits(self.plan)),
+            ";".join(f"{kind} {soft} {hard}" for kind, soft, hard in self._resource_limits()),
             self.plan.argv,
             self.plan.environment,
         )
@@ -326,6 +412,9 @@ class Sandbox:
         self._reactor.watch(lifeline.fileno(), READ, self._hear_stage)
         self._signals.start()
         self._mark("order sent")
+
+    def _resource_limits(self) -> list[tuple[int, int, int]]:
+        return [] if self._limits is None else self._limits.resource_limits()
 
     def _open_stdio(self) -> Stdio:
         self._stdio = Stdio(self._reactor, self._settle)
@@ -371,7 +460,23 @@ class Sandbox:
             return
         self._end_outside()
         self._reap_bwrap(START_TIMEOUT_S)
+        if self._outcome is None and any(limit.name == "memory" for limit in self.limits_reached()):
+            # The kernel chose the stage instead of the worker.
+            self._outcome = WorkerExit(signal=signal.SIGKILL)
         on_exit(self._outcome or WorkerExit())
+
+    def find_owner(self, ends: Ends) -> Owner | None:
+        """The process inside that holds this end of a connection; None if that is not certain."""
+        if self._room is None or self._stage_fd < 0:
+            return None
+        if self._owners is None:
+            from stockade.sandbox.owner import OwnerFinder  # most runs refuse nothing
+
+            try:
+                self._owners = OwnerFinder(self._room.diagnosis, self._stage_pid, self._stage_fd)
+            except OSError:  # the sandbox has ended
+                return None
+        return self._owners.find(ends)
 
     # --- signals ---------------------------------------------------------------------------
 
@@ -380,11 +485,15 @@ class Sandbox:
         if self._lifeline is not None:
             self._lifeline.send_signal(signum)
 
+    def end(self, signum: int) -> None:
+        """Kill all inside, and let it count as the command's death by `signum`; `on_exit` is called."""
+        if self._outcome is None:
+            self._outcome = WorkerExit(signal=signum)
+        self._kill_stage()
+
     def _insisted(self) -> None:
         """Ctrl-C again and again: the person wants it to end."""
-        if self._outcome is None:
-            self._outcome = WorkerExit(signal=signal.SIGINT)
-        self._kill_stage()
+        self.end(signal.SIGINT)
 
     def _resized(self) -> None:
         if self._stdio is None or not self._stdio.copy_size():
@@ -416,6 +525,29 @@ class Sandbox:
         except (OSError, KeyError) as error:
             raise ContainmentError("count-failed", f"the room's counters cannot be read: {error}") from error
 
+    def limits_reached(self) -> list[ReachedLimit]:
+        """The limits on memory and processes that had an effect; final once everything inside has ended."""
+        if self._limits is None:
+            return []
+        return find_reached(self.plan.limits, self._limits.read_usage())
+
+    def verify_limits(self) -> None:
+        """See that the named limits held to the end; call it after `kill`.
+
+        Raises:
+            ContainmentError: One did not.
+        """
+        if self._limits is not None and (lost := self._limits.find_lost()):
+            raise ContainmentError(
+                "limit-lost",
+                f"while it ran, somebody outside changed or took away the limit on {', '.join(lost)}",
+                "the group's limits are written once, at the start; nothing of ours changes them",
+            )
+
+    def limit_usage(self) -> LimitUsage:
+        """What the kernel counted of this run."""
+        return LimitUsage() if self._limits is None else self._limits.read_usage()
+
     def planted(self) -> list[str]:
         """Paths in writable folders that are new and that other programs of the host would run or obey.
 
@@ -443,9 +575,9 @@ class Sandbox:
         if self._builder is not None:
             self._builder.close()
             self._builder = None
-        if self._finisher is not None:
-            self._finisher.close()
-            self._finisher = None
+        if self._sealer is not None:
+            self._sealer.close()
+            self._sealer = None
         if self._lifeline is not None:
             self._reactor.unwatch(self._lifeline.fileno())
             self._lifeline.close()  # the stage ends on this, and with it the PID namespace
@@ -453,14 +585,24 @@ class Sandbox:
         self._kill_stage()
         self._end_outside()
         self._reap_bwrap(START_TIMEOUT_S)
+        if self._limits is not None:
+            self._limits.close()
         for stop in self._stops:  # last: nothing inside is alive any more to put something in its place
             stop.withdraw()
 
     def close(self) -> None:
-        """Give back what is left: the room's counter socket and handles."""
+        """Give back what is left: the eye, the room's counter socket and handles."""
         self.kill()
+        if self.eye is not None:
+            self._reactor.unwatch(self.eye.fileno())
+            self.eye.close()
+            self.eye = None
+        if self._owners is not None:
+            self._owners.close()
+            self._owners = None
         if self._room is not None:
             self._room.counters.close()
+            self._room.diagnosis.close()
             self._room.sockets.close()
             self._room = None
         for name in ("_complaints", "_stage_fd"):
@@ -500,3 +642,9 @@ class Sandbox:
         if self._lifeline is None:
             raise ContainmentError("stage-failed", "the sandbox is not there")
         return self._lifeline
+
+
+def _is_readable(fd: int, timeout_s: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from stockade.errors import StockadeError
 from stockade.sandbox import kernel, netlink
+from stockade.sandbox.filter import FilterWish, compile_filter, load_filter_table
 from stockade.sandbox.probe import find_tool, probe_interpreter, probe_worker
 from stockade.sandbox.room import (
     CAPTURE_PORT,
@@ -29,7 +30,6 @@ from stockade.sandbox.room import (
     render_addresses,
     render_rules,
 )
-from stockade.sandbox.socket_filter import compile_filter, load_filter_table
 
 _SO_MARK, _IP_TRANSPARENT, _IPV6_TRANSPARENT = 36, 19, 75
 _LANDLOCK_CREATE_RULESET = 444
@@ -111,7 +111,8 @@ def in_child(action: Callable[[], str]) -> str:
 # --- the trials ----------------------------------------------------------------------------
 
 
-def _become_ordinary() -> None:
+def become_ordinary() -> None:
+    """In a child: be who the worker would be."""
     started_as_root, uid, gid = probe_worker()
     if started_as_root:
         os.setgroups([])
@@ -127,7 +128,7 @@ def _try_bwrap() -> str:
 
 def _try_userns() -> str:
     def make() -> str:
-        _become_ordinary()
+        become_ordinary()
         kernel.unshare(kernel.CLONE_NEWUSER)
         return "an ordinary user may make one"
 
@@ -221,7 +222,7 @@ def _try_sockets() -> str:
 
 
 def _try_filter() -> str:
-    program = compile_filter(load_filter_table(), os.uname().machine)
+    program = compile_filter(load_filter_table(), os.uname().machine, FilterWish())
 
     def install() -> str:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -250,7 +251,7 @@ def _try_worker_uid() -> str:
         return f"uid {uid}, as started"
 
     def change() -> str:
-        _become_ordinary()
+        become_ordinary()
         return f"root changes to uid {os.getuid()}"
 
     return in_child(change)
@@ -282,24 +283,6 @@ def _try_landlock() -> str:
     return f"ABI {version}"
 
 
-def _try_cgroup() -> str:
-    """Whether we may make a group below our own in a unified hierarchy with a memory controller."""
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        if not line.startswith("0::"):
-            continue
-        for top in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
-            folder = Path(top + line[3:].rstrip("/"))
-            controllers = folder / "cgroup.controllers"
-            if controllers.exists():
-                if "memory" not in controllers.read_text().split():
-                    raise OSError(95, f"no memory controller in {folder}")
-                probe = folder / f"stockade-doctor-{os.getpid()}"
-                probe.mkdir()
-                probe.rmdir()
-                return str(folder)
-    raise OSError(95, "no unified cgroup hierarchy")
-
-
 def _try_stage_python() -> str:
     interpreter, libraries = probe_interpreter()
     done = subprocess.run([interpreter, "-I", "-S", "-c", "import _ctypes"], capture_output=True, check=False)
@@ -316,7 +299,9 @@ def _try_whole_start() -> str:
     from stockade.sandbox.supervise import Sandbox
 
     with tempfile.TemporaryDirectory() as folder:
-        request = SandboxRequest(argv=("true",), workspace=Path(folder))
+        request = SandboxRequest(
+            argv=("true",), workspace=Path(folder), run_id=f"doctor-{os.urandom(4).hex()}"
+        )
         host = msgspec.structs.replace(probe_host(request), stdin_is_terminal=False)
         reactor = Reactor()
         sandbox = Sandbox(plan_sandbox(request, host), reactor)
@@ -363,13 +348,6 @@ TRIALS = (
         "nothing yet: a later layer uses it",
         "kernel 5.13 with lsm=landlock",
         _try_landlock,
-        False,
-    ),
-    Trial(
-        "cgroup",
-        "limits on memory (limits on processes and files do not need it)",
-        "run in a delegated cgroup: systemd-run --user --scope -p Delegate=yes",
-        _try_cgroup,
         False,
     ),
 )

@@ -141,4 +141,63 @@ def test_the_text_says_what_was_not_judged(policy: str, capsys: pytest.CaptureFi
     assert "--address ADDR" in shown("GET", "https://docs.test/")
     assert "note" not in shown("--address", "93.184.216.34", "GET", "https://docs.test/")
     assert "note" not in shown("dns", "docs.test")
-    assert "does not enforce commands" in shown("exec", "git", "push")
+    assert "code     closed" in shown("exec", "no-such-program")
+    assert "the name alone was judged" in shown("exec", "no-such-program")
+    assert "the name alone was judged" not in shown("exec", "/bin/sh")
+    assert "is permitted; this is about what it starts" in shown("exec", "/bin/sh")
+
+
+def script(path: Path, line: str) -> Path:
+    path.write_text(f"{line}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_command_is_judged_by_its_file_as_in_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A link to a listed program is that program; a copy by its name is not."""
+    monkeypatch.chdir(tmp_path)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nexec: {allow: [cat], code: jit}\n")
+    (tmp_path / "link").symlink_to("/bin/cat")
+    (tmp_path / "cat").write_bytes(Path("/bin/cat").read_bytes())
+    (tmp_path / "cat").chmod(0o755)
+    linked = decided(capsys, "-p", str(policy), "exec", "./link", "x")
+    assert (linked["verdict"], linked["argv"], linked["rule"]) == ("allow", ["./link", "x"], "policy.yaml:2")
+    assert (linked["file"], linked["code"]) == (str(Path("/bin/cat").resolve()), "jit")
+    copied = decided(capsys, "-p", str(policy), "exec", "./cat", "x")
+    assert (copied["verdict"], copied["risk"]) == ("deny", "boundary-tampering")
+    assert copied["file"] == str(tmp_path / "cat")
+
+
+def test_a_script_is_named_with_its_interpreter_and_what_would_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    script(tmp_path / "s.sh", "#!/bin/sh -e")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nexec: {allow: [sh]}\n")
+    refused = decided(capsys, "-p", str(policy), "exec", "./s.sh")
+    assert (refused["verdict"], refused["interpreter"]) == ("deny", "/bin/sh -e")
+    assert f"run it as `sh -e ./s.sh`, or add `exec: {{allow: [{tmp_path}/s.sh]}}`" in refused["why"]
+    policy.write_text(f"version: 1\nexec: {{allow: [{tmp_path}/s.sh]}}\n")
+    assert decided(capsys, "-p", str(policy), "exec", "./s.sh")["verdict"] == "allow"
+    assert decided(capsys, "-p", str(policy), "exec", "sh", "-c", "id")["verdict"] == "allow"
+    main(["decide", "-p", str(policy), "exec", "./s.sh"])
+    assert "script   for /bin/sh -e" in capsys.readouterr().out
+
+
+def test_a_listed_pattern_covers_files_and_no_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a/one", "a/two", "b/one"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        script(tmp_path / name, "#!/bin/cat")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(f"version: 1\nexec: {{allow: ['{tmp_path}/*/one']}}\n")
+    verdicts = [
+        decided(capsys, "-p", str(policy), "exec", str(tmp_path / name))["verdict"]
+        for name in ("a/one", "b/one", "a/two")
+    ]
+    assert verdicts == ["allow", "allow", "deny"]

@@ -263,6 +263,20 @@ def test_the_table_shows_of_the_frame_what_a_person_wants(tmp_path: Path) -> Non
     assert "completeness=syn 1" in whole
 
 
+def test_the_table_says_which_limit_had_an_effect(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path, "run-1")
+    reached = {
+        "name": "memory",
+        "amount": 67108864,
+        "message": "memory limit of 64MiB reached: 1 process killed",
+    }
+    ledger.append("run.opened", {"argv": ["hog"]})
+    ledger.append("run.closed", {"exit_code": 137, "limits_reached": [reached]})
+    ledger.close()
+    out = log("--ledger", str(tmp_path)).stdout
+    assert "exit_code=137 limits_reached=memory limit of 64MiB reached: 1 process killed\n" in out
+
+
 def test_the_table_says_what_is_missing_from_an_inexact_record(tmp_path: Path) -> None:
     write_whole_run(tmp_path, complete=False)
     assert (

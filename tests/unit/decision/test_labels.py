@@ -195,11 +195,25 @@ def test_the_most_specific_entry_answers() -> None:
 
 # --- programs and sockets -------------------------------------------------------------------
 
-EXEC = "exec: {allow: [python3, /usr/bin/gcc, /opt/tool/run]}"
+EXEC = """
+exec:
+  allow: [python3, /usr/bin/gcc, /opt/tool/run, /usr/lib/git-core/*, /usr/bin/clang-*, ./tools/check]
+"""
 
 
 @pytest.mark.parametrize(
-    "program", ["python3", "/usr/bin/python3", "/bin/python3", "/usr/bin/gcc", "gcc", "/opt/tool/run"]
+    "program",
+    [
+        "python3",
+        "/usr/bin/python3",
+        "/bin/python3",
+        "/usr/bin/gcc",
+        "gcc",
+        "/opt/tool/run",
+        "/usr/lib/git-core/git-stash",
+        "clang-19",
+        "./tools/check",
+    ],
 )
 def test_listed_programs_run_by_their_name_or_their_place(program: str) -> None:
     decision = decide(EXEC, f"exec {program} --anything")
@@ -218,6 +232,10 @@ def test_listed_programs_run_by_their_name_or_their_place(program: str) -> None:
         "/proc/self/fd/7",
         "''",
         "PYTHON3",
+        "git-stash",
+        "/usr/lib/git-core/../../bin/sh",
+        "/usr/bin/sub/clang-19",
+        "check",
     ],
 )
 def test_a_copy_elsewhere_and_another_name_do_not_run(program: str) -> None:

@@ -6,18 +6,19 @@ from ipaddress import ip_address
 import pytest
 
 from stockade.gateway.refused import RefusedLog, RefusedPacket, parse_packet
+from stockade.net.ends import Ends
 
 
 def ipv4(protocol: int, destination: str, payload: bytes, options: bytes = b"") -> bytes:
     words = 5 + len(options) // 4
     head = struct.pack("!BBHHHBBH", 0x40 | words, 0, 0, 0, 0, 64, protocol, 0)
-    return head + bytes(4) + ip_address(destination).packed + options + payload
+    return head + ip_address("10.1.2.3").packed + ip_address(destination).packed + options + payload
 
 
 def ipv6(next_header: int, destination: str, payload: bytes) -> bytes:
     return (
         struct.pack("!IHBB", 0x60000000, len(payload), next_header, 64)
-        + bytes(16)
+        + ip_address("fd00::3").packed
         + ip_address(destination).packed
         + payload
     )
@@ -32,22 +33,29 @@ def tcp(destination: int, flags: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("packet", "wanted"),
+    ("packet", "wanted", "asker"),
     [
-        (ipv4(17, "8.8.8.8", ports(4000, 443) + bytes(4)), (17, "8.8.8.8", 443, False)),
-        (ipv4(17, "8.8.8.8", ports(4000, 443), options=bytes(8)), (17, "8.8.8.8", 443, False)),
-        (ipv4(6, "203.0.113.9", tcp(80, 0x02)), (6, "203.0.113.9", 80, True)),
-        (ipv4(6, "203.0.113.9", tcp(80, 0x12)), (6, "203.0.113.9", 80, False)),
-        (ipv4(1, "8.8.8.8", b"\x08\x00" + bytes(6)), (1, "8.8.8.8", 0, False)),
-        (ipv6(17, "2001:db8::1", ports(1, 123) + bytes(4)), (17, "2001:db8::1", 123, False)),
-        (ipv6(58, "2001:db8::1", bytes(8)), (58, "2001:db8::1", 0, False)),
+        (ipv4(17, "8.8.8.8", ports(4000, 443) + bytes(4)), (17, "8.8.8.8", 443, False), ("10.1.2.3", 4000)),
+        (
+            ipv4(17, "8.8.8.8", ports(4000, 443), options=bytes(8)),
+            (17, "8.8.8.8", 443, False),
+            ("10.1.2.3", 4000),
+        ),
+        (ipv4(6, "203.0.113.9", tcp(80, 0x02)), (6, "203.0.113.9", 80, True), ("10.1.2.3", 40000)),
+        (ipv4(6, "203.0.113.9", tcp(80, 0x12)), (6, "203.0.113.9", 80, False), ("10.1.2.3", 40000)),
+        (ipv4(1, "8.8.8.8", b"\x08\x00" + bytes(6)), (1, "8.8.8.8", 0, False), None),
+        (ipv6(17, "2001:db8::1", ports(1, 123) + bytes(4)), (17, "2001:db8::1", 123, False), ("fd00::3", 1)),
+        (ipv6(58, "2001:db8::1", bytes(8)), (58, "2001:db8::1", 0, False), None),
     ],
 )
-def test_a_refused_packet_says_where_it_wanted_to_go(
-    packet: bytes, wanted: tuple[int, str, int, bool]
+def test_a_refused_packet_says_who_wanted_to_go_where(
+    packet: bytes, wanted: tuple[int, str, int, bool], asker: tuple[str, int] | None
 ) -> None:
-    protocol, destination, port, is_syn = wanted
-    assert parse_packet(packet) == RefusedPacket(protocol, ip_address(destination), port, is_syn)
+    protocol, text, port, is_syn = wanted
+    destination, ends = ip_address(text), None
+    if asker is not None:
+        ends = Ends(protocol == 6, (ip_address(asker[0]), asker[1]), (destination, port))
+    assert parse_packet(packet) == RefusedPacket(protocol, destination, port, is_syn, ends)
 
 
 @pytest.mark.parametrize("length", range(20))

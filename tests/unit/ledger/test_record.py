@@ -14,6 +14,7 @@ from stockade.errors import InternalError
 from stockade.ledger.record import (
     RECORD_LIMIT_BYTES,
     Redactor,
+    clean_fields,
     clean_text,
     decision_id,
     encode_record,
@@ -70,6 +71,44 @@ def test_r163_hostile_arguments_stay_on_one_short_line(argument: str) -> None:
     line = encode(kind="attempt", argv=["curl", argument] * 200)
     assert len(shown_text(line).splitlines()) == 1
     assert len(line) <= RECORD_LIMIT_BYTES
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "/usr/bin/git",
+            "clone",
+            " ",
+            "é",
+            '"',
+            "\\",
+            "\n",
+            "\x7f",
+            "\ud800",
+            "x" * 5000,
+            ":",
+            "=",
+            "?a=b",
+            "@",
+        ),
+        *("password", "token", "Authorization: ", "--password", "hunter2", "https://me:word@host.test/?q=1"),
+        *("ghp_0123456789abcdefghij", "sk-0123456789abcdef0123", "-", "_"),
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=4).map("".join)
+
+
+@given(argv=st.lists(TEXTS, max_size=5), program=TEXTS, why=TEXTS, parent=st.none() | TEXTS)
+def test_a_command_is_written_the_same_whether_its_fields_are_looked_at_one_by_one_or_not(
+    argv: list[str], program: str, why: str, parent: str | None
+) -> None:
+    started_by = None if parent is None else {"pid": 7, "program": parent, "exec": None}
+    fields = {"kind": "attempt", "program": program, "why": why, "parent": started_by, "path": None}
+    line = encode(argv=argv, **fields)
+    # A part that is two levels deep is never written the short way, so here each field is looked at.
+    slowly = json.loads(encode(argv=argv, **fields, deep={"deeper": {"deepest": 1}}))
+    del slowly["deep"]
+    assert json.loads(line) == slowly
 
 
 def test_long_text_is_cut_with_a_marker_that_tells_its_length() -> None:
@@ -320,3 +359,27 @@ def test_what_cannot_be_a_folder_or_an_argument_is_no_run_name(text: str) -> Non
 
 def test_decision_id_is_short_and_tells_run_and_record() -> None:
     assert decision_id("20261130T085500-1f7f3a", 42) == "r7f3a-42"
+
+
+@pytest.mark.parametrize("other", [{"name": "a.test"}, {"path": "/?token=x"}, {"raw": "a\u202eb"}])
+@pytest.mark.parametrize(
+    "command",
+    [
+        {
+            "pid": 7,
+            "program": "/usr/bin/curl",
+            "argv": [b"curl", b"--password", SECRET.encode()],
+            "exec": None,
+        },
+        {"argv": [f"http://user:{SECRET}@a.test/"], "program": "/tmp/a\x1b[2J\u2028b", "also": [1, 2]},
+    ],
+)
+def test_fields_that_were_cleaned_before_are_written_as_if_they_had_not_been(
+    command: dict[str, object], other: dict[str, object]
+) -> None:
+    cleaned = clean_fields(command, REDACTOR)
+    for _ in range(2):
+        line = encode(command=cleaned, **other)
+        assert line == encode(command=command, **other)
+        assert SECRET not in shown_text(line)
+        assert len(shown_text(line).splitlines()) == 1

@@ -64,6 +64,8 @@ def test_the_bank_policy_and_every_preset_fit_the_schema() -> None:
         {"version": 1, "rules": [{"proxy": "a.example", "max-body": "1MB"}]},
         {"version": 1, "internal": [{"host": "a.example", "ports": [1]}]},
         {"version": 1, "exec": {"mode": "all"}},
+        {"version": 1, "exec": {"code": "open"}},
+        {"version": 1, "exec": {"unix-sockets": "yes"}},
     ],
 )
 def test_what_the_schema_refuses_the_loader_refuses_too(document: dict[str, Any]) -> None:
@@ -160,6 +162,7 @@ def _rule(level: str, optional: dict[str, Any]) -> st.SearchStrategy[dict[str, A
 _RULES = st.one_of(
     _rule("allow", _COMMON), _rule("proxy", _COMMON | _SEEN | _LIMITED), _rule("deny", _COMMON | _SEEN)
 )
+_MORE_LIMITS = {"open-files": 64, "file-size": "1TiB", "time": "90m", "memory": 0}
 _POLICIES = st.fixed_dictionaries(
     {"version": st.just(1)},
     optional={
@@ -179,9 +182,17 @@ _POLICIES = st.fixed_dictionaries(
         ),
         "unknown": st.sampled_from(["deny", "ask"]),
         "hold": st.builds("{}{}".format, st.integers(1, 999), st.sampled_from("smh")),
-        "exec": st.sampled_from([{}, {"mode": "any"}, {"allow": ["git", "yes"], "libraries": [".venv"]}]),
+        "exec": st.sampled_from(
+            [
+                {},
+                {"mode": "any"},
+                {"mode": "any", "code": "jit", "unix-sockets": True},
+                {"allow": ["git", "yes", "[", "./a/b", "/usr/lib/*/x"], "libraries": [".venv"]},
+                {"code": "jit", "unix-sockets": False},
+            ]
+        ),
         "files": st.sampled_from([{}, {"read": ["~"]}, {"write": ["."], "hide": ["a b"]}]),
-        "limits": st.sampled_from([{}, {"memory": "2GiB"}, {"upload": 5, "processes": 1}]),
+        "limits": st.sampled_from([{}, {"memory": "2GiB"}, {"upload": 5, "processes": 1}, _MORE_LIMITS]),
     },
 )
 
@@ -237,9 +248,6 @@ def test_nesting_without_end_is_refused_and_does_not_exhaust_the_stack() -> None
         ("rules: [{proxy: a.example, max-body: 0}]", "inspection-not-available"),
         ("rules: [{proxy: a.example, credential: {header: a, env: B}}]", "inspection-not-available"),
         ("rules: [{proxy: a.example, body: {graphql: [query]}}]", "inspection-not-available"),
-        ("exec: {allow: [git]}", "exec-not-enforced"),
-        ("exec: {}", "exec-not-enforced"),
-        ("limits: {memory: 1GiB}", "limit-not-available"),
     ],
 )
 def test_what_a_run_could_not_hold_is_refused_before_it_starts(text: str, code: str) -> None:
@@ -258,8 +266,11 @@ def test_what_a_run_could_not_hold_is_refused_before_it_starts(text: str, code: 
         "rules: [{proxy: a.example, protocol: http, body: {graphql: [query]}}]",
         "rules: [{deny: a.example, paths: [/a]}]",
         "exec: {mode: any}",
+        "exec: {allow: [git], code: jit, unix-sockets: true}",
+        "exec: {}",
         "unknown: deny",
-        "limits: {processes: 64, connections: 8, upload: 1MiB}",
+        "limits: {memory: 1GiB, processes: 64, open-files: 9, file-size: 1KiB, time: 5m, connections: 8}",
+        "limits: {upload: 1MiB}",
     ],
 )
 def test_what_a_run_can_hold_is_not_refused(text: str) -> None:

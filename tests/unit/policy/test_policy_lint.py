@@ -14,7 +14,9 @@ from stockade.policy.model import Finding
 
 
 def lint(text: str) -> list[Finding]:
-    return lint_policy(load(f"version: 1\n{text}"))
+    """Findings about a text. It gets an empty `exec:` if it has none, which lint would remark."""
+    rest = "" if "exec:" in text else "\nexec: {}\n"
+    return lint_policy(load(f"version: 1\n{text}{rest}"))
 
 
 def codes(text: str) -> list[str]:
@@ -32,7 +34,7 @@ rules:
   - {deny: paste.example}
 rubric: [rubric.test]
 internal: [{host: app.test, networks: [10.20.0.0/24], ports: [8080]}]
-exec: {allow: [/usr/bin/gcc]}
+exec: {allow: [/usr/bin/ls]}
 files: {write: [.]}
 """
         )
@@ -158,15 +160,126 @@ def test_a_class_of_shared_things_is_a_way_out(place: str) -> None:
     assert "shared-place" not in codes(narrow)
 
 
+def lint_exec(keys: str, rest: str = "") -> list[tuple[str, str, str]]:
+    found = lint(f"rules: [{{allow: a.example}}]\nexec: {{{keys}}}\n{rest}")
+    return [(finding.code, finding.severity, finding.message) for finding in found]
+
+
 @pytest.mark.parametrize(
-    "program", ["python3", "/usr/bin/python3.11", "bash", "git", "env", "node", "/lib64/ld-linux-x86-64.so.2"]
+    "program",
+    ["python3", "/usr/bin/python3.11", "/usr/bin/python3.*", "bash", "node", "perl", "gawk", "npm", "vi"],
 )
 def test_r144_an_interpreter_on_the_list_is_warned(program: str) -> None:
-    assert codes(f"rules: [{{allow: a.example}}]\nexec: {{allow: [gcc, {program}]}}") == ["exec-interpreter"]
+    ((code, severity, message),) = lint_exec(f'allow: [ls, "{program}"]')
+    assert (code, severity) == ("exec-interpreter", "warning")
+    assert program in message
 
 
-def test_r144_an_ordinary_program_is_not_warned() -> None:
-    assert codes("rules: [{allow: a.example}]\nexec: {allow: [gcc, /usr/bin/ls, pythonic]}") == []
+@pytest.mark.parametrize(
+    "program",
+    [
+        *("env", "/usr/bin/env", "xargs", "find", "git", "make", "timeout", "ssh", "nice"),
+        *("gcc", "x86_64-linux-gnu-g++-12", "cc", "clang-14"),
+    ],
+)
+def test_r144_a_program_that_starts_others_is_noted(program: str) -> None:
+    """Not warned: each of the others is judged as well."""
+    ((code, severity, message),) = lint_exec(f"allow: [ld, {program}]")
+    assert (code, severity) == ("exec-starts-others", "note")
+    assert program in message
+
+
+@pytest.mark.parametrize("program", ["busybox", "/bin/busybox", "toybox-x86_64", "coreutils"])
+def test_r144_a_file_that_is_many_programs_is_warned(program: str) -> None:
+    assert [code for code, *_ in lint_exec(f"allow: [{program}]")] == ["exec-many-in-one"]
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["ld.so", "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1", "/lib/ld-linux-aarch64.so.1"],
+)
+def test_r142_the_loader_on_the_list_is_warned(program: str) -> None:
+    assert [code for code, *_ in lint_exec(f"allow: [{program}]")] == ["exec-loader"]
+
+
+@pytest.mark.parametrize(
+    "program", ["as", "/usr/bin/ls", "pythonic", "ld", "cmp", "/usr/lib/git-core/*", "shuf"]
+)
+def test_r144_an_ordinary_program_is_not_warned(program: str) -> None:
+    assert lint_exec(f'allow: ["{program}"]') == []
+
+
+def test_each_kind_of_program_is_warned_of_once_and_shortly() -> None:
+    ((code, _, message),) = lint_exec("allow: [sh, bash, dash, zsh, ksh, python3]")
+    assert code == "exec-interpreter"
+    assert "sh, bash, dash, zsh and 2 more" in message
+
+
+def test_a_listed_script_brings_its_interpreter() -> None:
+    found = lint_exec("allow: [/opt/x/deploy.sh, /opt/x/tool]")
+    assert [code for code, *_ in found] == ["exec-script"]
+    assert "interpreter" in found[0][2]
+
+
+def test_a_file_of_the_workspace_counts_as_it_stands() -> None:
+    assert [code for code, *_ in lint_exec("allow: [./tools/check]")] == ["exec-from-workspace"]
+
+
+@pytest.mark.parametrize("pattern", ["/usr/bin/*", "/usr/local/bin/*"])
+def test_a_pattern_over_a_whole_folder_of_programs_is_warned(pattern: str) -> None:
+    assert [code for code, *_ in lint_exec(f'allow: ["{pattern}"]')] == ["exec-pattern-broad"]
+
+
+def test_the_levels_that_open_something_are_told_with_their_line() -> None:
+    found = lint("rules: [{allow: a.example}]\nexec:\n  code: jit\n  unix-sockets: true")
+    assert [(finding.code, finding.severity, finding.origin) for finding in found] == [
+        ("exec-jit", "warning", "policy.yaml:4"),
+        ("exec-unix-sockets", "note", "policy.yaml:5"),
+    ]
+    assert lint_exec("code: closed, unix-sockets: false") == []
+
+
+def test_the_include_that_opened_a_level_is_named() -> None:
+    found = {finding.code: finding for finding in lint("include: [exec/node]\nexec: {allow: [gcc]}")}
+    assert found["exec-jit"].origin.startswith("preset:exec/node:")
+    assert found["exec-jit"].better is not None
+    assert "exec/node" in found["exec-jit"].better
+
+
+@pytest.mark.parametrize(
+    ("library", "written", "severity"),
+    [
+        (".venv", ".venv", "warning"),
+        ("./.venv/", ".venv", "warning"),
+        (".venv", ".venv/cache", "warning"),
+        ("/opt/x", "/opt/x", "warning"),
+        (".venv", ".", "note"),
+        ("a/b", "./a", "note"),
+        ("~/x/y", "~/x", "note"),
+    ],
+)
+def test_writable_xor_executable_is_told(library: str, written: str, severity: str) -> None:
+    found = lint_exec(f'libraries: ["{library}"]', f'files: {{write: ["{written}"]}}')
+    assert [(code, level) for code, level, _ in found if code == "library-writable"] == [
+        ("library-writable", severity)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("library", "written"), [(".venv", "out"), ("/a", "a"), (".venv", ".venv2"), ("~/a", "a")]
+)
+def test_other_folders_may_be_written(library: str, written: str) -> None:
+    found = lint_exec(f'libraries: ["{library}"]', f'files: {{write: ["{written}"]}}')
+    assert "library-writable" not in [code for code, *_ in found]
+
+
+def test_without_the_key_lint_says_what_that_means_and_what_to_include() -> None:
+    found = lint_policy(load("version: 1\nrules: [{allow: a.example}]"))
+    assert [finding.code for finding in found] == ["exec-launched-only"]
+    assert "only the launched command" in found[0].message
+    assert found[0].better is not None
+    for preset in (name for name in list_presets() if name.startswith("exec/")):
+        assert preset in found[0].better
 
 
 def test_the_most_serious_findings_come_first_and_have_known_codes() -> None:
@@ -178,6 +291,7 @@ def test_the_most_serious_findings_come_first_and_have_known_codes() -> None:
 @pytest.mark.parametrize("name", list_presets())
 def test_presets_hide_nothing_and_repeat_nothing(name: str) -> None:
     faults = {"rule-redundant", "deny-hides-rule", "proxy-hides-allow", "word-unquoted", "name-converted"}
+    faults |= {"listed-twice", "exec-pattern-broad", "exec-from-workspace", "exec-loader", "exec-many-in-one"}
     assert not faults & {finding.code for finding in lint_policy(load_preset(name))}
 
 

@@ -132,7 +132,8 @@ catalogue:
   - {class: paste, risk: exfiltration, control: telemetry-off, hosts: [drop.example, "*.drop.example"]}
 exec: {allow: [git, /usr/bin/gcc], libraries: [.venv]}
 files: {read: ["~/models"], write: [.], hide: [tests/answers]}
-limits: {memory: 2GiB, processes: 256, connections: 512, upload: 100MiB}
+limits:
+  {memory: 2GiB, processes: 256, open-files: 64, file-size: 1GiB, time: 2h, connections: 512, upload: 100MiB}
 """
     )
     assert [entry.host.text for entry in policy.rubric] == ["rubric.example", "hub.example"]
@@ -144,7 +145,10 @@ limits: {memory: 2GiB, processes: 256, connections: 512, upload: 100MiB}
     assert (policy.unknown, policy.hold_s, policy.unknown_origin) == ("ask", 300.0, "policy.yaml:7")
     assert [host.text for host in policy.catalogue[0].hosts] == ["drop.example", "*.drop.example"]
     assert policy.exec == ExecPolicy(
-        allow=("git", "/usr/bin/gcc"), libraries=(".venv",), origin="policy.yaml:11"
+        allow=("git", "/usr/bin/gcc"),
+        libraries=(".venv",),
+        origin="policy.yaml:11",
+        origins=("policy.yaml:11", "policy.yaml:11"),
     )
     assert (policy.files.read, policy.files.write, policy.files.hide) == (
         ("~/models",),
@@ -153,6 +157,7 @@ limits: {memory: 2GiB, processes: 256, connections: 512, upload: 100MiB}
     )
     limits = policy.limits
     assert (limits.memory_bytes, limits.processes) == (2_147_483_648, 256)
+    assert (limits.open_files, limits.file_size_bytes, limits.time_s) == (64, 1_073_741_824, 7200.0)
     assert (limits.connections, limits.upload_bytes) == (512, 104_857_600)
 
 
@@ -164,6 +169,98 @@ def test_no_exec_key_an_empty_one_and_any_are_three_things() -> None:
     everything = load("version: 1\nexec: {mode: any}").exec
     assert everything is not None
     assert everything.mode == "any"
+
+
+@pytest.mark.parametrize(
+    ("keys", "code", "unix_sockets"),
+    [
+        ("{}", "closed", False),
+        ("{code: closed}", "closed", False),
+        ("{code: jit, unix-sockets: true}", "jit", True),
+        ("{unix-sockets: false}", "closed", False),
+        ("{mode: any}", "jit", False),
+        ("{mode: any, code: jit}", "jit", False),
+        ("{mode: any, unix-sockets: true}", "jit", True),
+    ],
+)
+def test_levels_of_exec_are_closed_unless_they_are_opened(keys: str, code: str, unix_sockets: bool) -> None:
+    policy = load(f"version: 1\nexec: {keys}")
+    assert policy.exec is not None
+    assert (policy.exec.code, policy.exec.unix_sockets) == (code, unix_sockets)
+    assert policy.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "error"),
+    [
+        ("{mode: any, code: closed}", "exec-conflict"),
+        ("{mode: any, allow: [git]}", "exec-conflict"),
+        ("{mode: any, libraries: [.venv]}", "exec-conflict"),
+        ("{code: open}", "unknown-word"),
+        ("{code: }", "empty-value"),
+        ("{unix-sockets: yes}", "unknown-word"),
+        ("{unix-sockets: True}", "unknown-word"),
+        ("{unix-sockets: 1}", "unknown-word"),
+        ("{unix_sockets: true}", "unknown-key"),
+    ],
+)
+def test_levels_of_exec_are_one_of_their_words(keys: str, error: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        load(f"version: 1\nexec: {keys}")
+    assert caught.value.code == error
+
+
+def test_each_level_and_each_entry_changes_the_digest() -> None:
+    keys = ["{}", "{code: jit}", "{unix-sockets: true}", "{allow: [a]}", "{allow: [./a]}", "{libraries: [a]}"]
+    keys += ["{mode: any}", "{mode: any, unix-sockets: true}"]
+    digests = {load(f"version: 1\nexec: {text}").digest for text in keys}
+    assert len(digests | {load("version: 1").digest}) == len(keys) + 1
+    assert (
+        load("version: 1\nexec: {allow: [a/b]}").digest == load("version: 1\nexec: {allow: [./a/b]}").digest
+    )
+
+
+def test_an_entry_knows_its_line_and_whether_only_a_preset_names_it(tmp_path: Path) -> None:
+    (tmp_path / "team.yaml").write_text("version: 1\nexec:\n  allow:\n    - pip\n    - own\n")
+    main = tmp_path / "policy.yaml"
+    main.write_text("version: 1\ninclude: [exec/python, team.yaml]\nexec: {allow: [git]}\n")
+    policy = load_policy(main).exec
+    assert policy is not None
+    assert policy.allow == ("git", "python3", "python", "pip3", "pip", "uname", "own")
+    assert [policy.origin_of(entry) for entry in ("git", "pip", "own")] == [
+        "policy.yaml:3",
+        "team.yaml:4",
+        "team.yaml:5",
+    ]
+    assert [entry for entry in policy.allow if policy.is_of_preset(entry)] == [
+        "python3",
+        "python",
+        "pip3",
+        "uname",
+    ]
+
+
+def test_includes_open_levels_and_the_line_that_did_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("version: 1\nexec:\n  code: jit\n")
+    (tmp_path / "b.yaml").write_text("version: 1\nexec:\n  allow: [x]\n  unix-sockets: true\n")
+    main = tmp_path / "policy.yaml"
+    main.write_text(
+        "version: 1\ninclude: [a.yaml, b.yaml]\nexec: {code: closed, unix-sockets: false, allow: [y]}\n"
+    )
+    policy = load_policy(main).exec
+    assert policy is not None
+    assert (policy.code, policy.code_origin) == ("jit", "a.yaml:3")
+    assert (policy.unix_sockets, policy.unix_sockets_origin) == (True, "b.yaml:4")
+    assert policy.allow == ("y", "x")
+
+
+def test_a_list_narrows_mode_any_and_takes_its_native_code_with_it(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("version: 1\nexec: {mode: any, unix-sockets: true}\n")
+    main = tmp_path / "policy.yaml"
+    main.write_text("version: 1\ninclude: [a.yaml]\nexec: {allow: [y]}\n")
+    policy = load_policy(main).exec
+    assert policy is not None
+    assert (policy.mode, policy.code, policy.unix_sockets) == ("listed", "closed", True)
 
 
 def test_the_policy_without_a_file_is_the_one_that_says_nothing() -> None:
@@ -437,6 +534,20 @@ def test_the_stricter_word_of_two_files_holds(tmp_path: Path) -> None:
     assert (policy.limits.memory_bytes, policy.limits.processes) == (1 << 30, 9)
     assert policy.exec is not None
     assert (policy.exec.mode, policy.exec.allow) == ("listed", ("git",))
+
+
+def test_the_smallest_of_each_limit_holds_whichever_file_it_stands_in(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(
+        "version: 1\nlimits: {open-files: 100, file-size: 1GiB, time: 1h, upload: 3}\n"
+    )
+    main = tmp_path / "policy.yaml"
+    main.write_text(
+        "version: 1\ninclude: [base.yaml]\n"
+        "limits: {open-files: 200, file-size: 1MiB, time: 90s, connections: 4}\n"
+    )
+    limits = load_policy(main).limits
+    assert (limits.open_files, limits.file_size_bytes, limits.time_s) == (100, 1 << 20, 90.0)
+    assert (limits.connections, limits.upload_bytes, limits.memory_bytes) == (4, 3, None)
 
 
 def _include_error(tmp_path: Path, name: str) -> PolicyError:

@@ -14,7 +14,9 @@ from stockade.sandbox.lifeline import (
     Lifeline,
     StageFacts,
     compose_order,
-    parse_ready,
+    explain_seal_failure,
+    parse_facts,
+    verify_sealed,
     verify_stage,
 )
 from stockade.sandbox.netlink import nflog_bind_messages, parse_counter, split_messages
@@ -27,8 +29,8 @@ def stage(namespaces: dict[str, int] | None = None, **status: str) -> StageFacts
     return StageFacts(dict.fromkeys(NAMESPACES, 200) | (namespaces or {}), STATUS | status)
 
 
-def verify(facts: StageFacts, has_room: bool = True, has_filter: bool = True) -> None:
-    verify_stage(facts, outside=OUTSIDE, has_room=has_room, has_filter=has_filter)
+def verify(facts: StageFacts, has_room: bool = True) -> None:
+    verify_stage(facts, outside=OUTSIDE, has_room=has_room)
 
 
 def test_a_sound_stage_is_accepted() -> None:
@@ -55,21 +57,36 @@ def test_f9_any_capability_is_refused(name: str) -> None:
         verify(stage(**{name: "0000000000000400"}))
 
 
-def test_f9_missing_no_new_privileges_or_filter_is_refused() -> None:
+def test_f9_missing_no_new_privileges_are_refused() -> None:
     with pytest.raises(ContainmentError, match="NoNewPrivs"):
         verify(stage(NoNewPrivs="0"))
-    with pytest.raises(ContainmentError, match="filter"):
-        verify(stage(Seccomp="0"))
-    verify(stage(Seccomp="0"), has_filter=False)
     verify(stage({"net": 100}), has_room=False)
 
 
+def test_a_stage_that_only_says_that_it_is_sealed_is_refused() -> None:
+    with pytest.raises(ContainmentError, match="filter"):
+        verify_sealed(stage(Seccomp="0"), has_filter=True, has_eye=True)
+    with pytest.raises(ContainmentError, match="eye"):
+        verify_sealed(stage(), has_filter=True, has_eye=False)
+    verify_sealed(stage(), has_filter=True, has_eye=True)
+    verify_sealed(stage(Seccomp="0"), has_filter=False, has_eye=True)
+
+
+def test_a_seal_that_failed_is_named_with_step_errno_and_remedy() -> None:
+    error = explain_seal_failure(["seal-failed", "filter", "16"])  # EBUSY, errno(3)
+    assert error.code == "seal-failed"
+    assert "step filter: errno 16" in str(error)
+    assert "--without-layer=notify" in error.hint
+
+
 def test_the_ready_message_is_parsed_and_anything_else_refused() -> None:
-    facts = parse_ready("ready\nns-net 42\nCapEff: 0000\nUid: 1 1 1 1\nnonsense")
+    facts = parse_facts("ready\nns-net 42\nCapEff: 0000\nUid: 1 1 1 1\nnonsense", "ready")
     assert facts.namespaces == {"net": 42}
     assert facts.status["CapEff"] == "0000"
     with pytest.raises(ContainmentError):
-        parse_ready("Traceback")
+        parse_facts("Traceback", "ready")
+    with pytest.raises(ContainmentError):
+        parse_facts("ready", "sealed")
 
 
 def test_messages_are_taken_whole_whatever_the_slicing() -> None:

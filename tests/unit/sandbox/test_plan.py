@@ -9,10 +9,12 @@ import msgspec
 import pytest
 
 from stockade.errors import UserError
+from stockade.policy.model import ExecPolicy
 from stockade.sandbox.bubblewrap import compile_arguments
 from stockade.sandbox.paths import PathFact
 from stockade.sandbox.plan import HostFacts, SandboxPlan, SandboxRequest, plan_sandbox
 from stockade.sandbox.room import RoomTools
+from stockade.sandbox.seal import SealFacts
 from stockade.sandbox.view import STAGE_PATH, Mount, MountKind, chain_below
 
 
@@ -33,6 +35,7 @@ def host(**changes: Any) -> HostFacts:
         root_folders=(),
         etc=(("ssl/certs", True), ("services", False)),
         caches=(),
+        seal=SealFacts(landlock_abi=7),
         workspace=fact("/home/u/w"),
     )
     return msgspec.structs.replace(facts, **changes)
@@ -118,7 +121,7 @@ def test_a_terminal_is_given_only_when_input_and_output_are_one() -> None:
     assert not plan(**{**streams, "stdin_is_terminal": False}).terminal
 
 
-@pytest.mark.parametrize("layer", ["privileges", "mounts", "lifeline"])
+@pytest.mark.parametrize("layer", ["privileges", "lifeline"])
 def test_a_layer_that_cannot_be_given_up_is_refused(layer: str) -> None:
     with pytest.raises(UserError) as refused:
         plan({"layers_off": frozenset({layer})})
@@ -132,7 +135,7 @@ def test_no_command_is_refused() -> None:
 
 def test_the_command_line_names_the_user_namespace_and_never_blocks_on_a_descriptor() -> None:
     made = plan()
-    descriptors = {"info": 5, "lifeline": 6, "filter": 7, STAGE_PATH: 8}
+    descriptors = {"info": 5, "lifeline": 6, STAGE_PATH: 8}
     descriptors |= {mount.target: 9 for mount in made.mounts if mount.data or mount.kind is MountKind.COPY}
     line = compile_arguments(made, descriptors=descriptors, sources={}, dies_with_thread=True)
     for option in (
@@ -157,3 +160,28 @@ def test_the_description_says_what_is_given_up() -> None:
     assert "room: GIVEN UP" in said
     assert "uid 1000" in said
     assert "/home/u/w: read-only – workspace" in said
+
+
+def test_where_sockets_cannot_be_made_in_tmp_programs_are_told_of_another_folder() -> None:
+    """Landlock's rights go down the path, so /tmp with a shared folder in it gives no sockets."""
+    below = {"workspace": fact("/tmp/w"), "write": (fact("/tmp/w"),)}
+    sockets = {"exec": ExecPolicy(unix_sockets=True)}
+    assert plan(sockets, **below).environment["TMPDIR"] == "/var/tmp"
+    assert plan(**below).environment["TMPDIR"] == "/tmp"
+    assert plan(sockets).environment["TMPDIR"] == "/tmp"
+
+
+@pytest.mark.parametrize(
+    ("unix_sockets", "folder", "extra", "expected"),
+    [
+        (True, "/tmp/w", (), "/var/tmp"),  # below /tmp lies the host's, so /tmp takes no sockets
+        (True, "/home/u/w", (), "/tmp"),
+        (False, "/tmp/w", (), "/tmp"),
+        (True, "/tmp/w", ("TMPDIR=/home/u/w/tmp",), "/home/u/w/tmp"),  # the operator's word counts
+    ],
+)
+def test_programs_put_their_sockets_where_they_can_be_made(
+    unix_sockets: bool, folder: str, extra: tuple[str, ...], expected: str
+) -> None:
+    request = {"exec": ExecPolicy(unix_sockets=unix_sockets), "extra_environment": extra}
+    assert plan(request, workspace=fact(folder), write=(fact(folder),)).environment["TMPDIR"] == expected

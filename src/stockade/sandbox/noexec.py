@@ -1,0 +1,269 @@
+"""Mounts under the seal: everything is noexec but what the plan names. Put on from outside.
+
+The stage holds no capability, ever, so a short-lived child of the supervisor joins the
+mount namespace and does it there, after the stage is ready (bubblewrap has then finished,
+docs/concepts/boundary.md) and before the seal. The kernel locks these flags against all
+that the worker could do, and refuses to map a file of a noexec mount as code: that is
+what stops ``ld.so PROGRAM``, a library of the worker's own and every copied program.
+
+A file or folder is opened again by putting a clone of it, made before, over itself. Files
+that are programs inside an opened folder get a noexec clone of themselves in turn.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from stockade.errors import ContainmentError, HostError, StockadeError
+from stockade.sandbox import kernel
+from stockade.sandbox.finish_view import cut_loose, protect
+from stockade.sandbox.view import is_below
+
+
+class MountSeal(Struct, frozen=True, kw_only=True):
+    """What stays executable. Paths are real ones, and the same outside and inside.
+
+    Attributes:
+        programs: Files that may run, loaders among them: (path, becomes read-only).
+        libraries: Folders besides the system's from which code may be loaded: (path, becomes read-only).
+        worker_uid: Whose files in them are compared one by one (library_scan.py).
+        cache_folder: Where the search is remembered; empty: nowhere.
+    """
+
+    programs: tuple[tuple[str, bool], ...] = ()
+    libraries: tuple[tuple[str, bool], ...] = ()
+    worker_uid: int = 0
+    cache_folder: str = ""
+
+    def work_out(self) -> MountSteps:
+        """Search the library folders, and say what is to be put where."""
+        from stockade.sandbox.library_scan import scan_libraries
+
+        wanted = [path for path, _read_only in self.programs]
+        found = scan_libraries(
+            [path for path, _read_only in self.libraries],
+            wanted=wanted,
+            worker_uid=self.worker_uid,
+            cache_folder=self.cache_folder,
+            on_progress=_say_progress,
+        )
+        read_only = {path for path, is_read_only in (*self.programs, *self.libraries) if is_read_only}
+        return plan_steps(found.opened, found.closed, found.programs, wanted, read_only)
+
+
+class MountSteps(Struct, frozen=True, kw_only=True):
+    """What is put over itself, in this order, once everything is noexec.
+
+    Attributes:
+        folders: (path, is opened): the longest entry that contains a path counts.
+        programs: Permitted files outside opened folders.
+        covered: Program files inside opened folders that are not permitted.
+        read_only: Which of the opened become read-only.
+    """
+
+    folders: tuple[tuple[str, bool], ...]
+    programs: tuple[str, ...]
+    covered: tuple[str, ...]
+    read_only: frozenset[str] = frozenset()
+
+    @property
+    def opened(self) -> list[str]:
+        return [*(path for path, is_opened in self.folders if is_opened), *self.programs]
+
+
+def plan_steps(
+    opened: Iterable[str],
+    closed: Iterable[str],
+    programs: Iterable[str],
+    permitted: Iterable[str],
+    read_only: Iterable[str],
+) -> MountSteps:
+    """Put the findings of a search and the list of permitted files in order; pure."""
+    folders = sorted([*((path, True) for path in opened), *((path, False) for path in closed)])
+    listed = set(permitted)
+    return MountSteps(
+        folders=tuple(folders),
+        programs=tuple(path for path in sorted(listed) if not _is_opened(path, folders)),
+        covered=tuple(path for path in programs if path not in listed),
+        read_only=frozenset(read_only),
+    )
+
+
+def _is_opened(path: str, folders: Sequence[tuple[str, bool]]) -> bool:
+    """By the longest entry above it."""
+    above = [entry for entry in folders if is_below(path, entry[0])]
+    return bool(above) and max(above, key=lambda entry: len(entry[0]))[1]
+
+
+def _say_progress(names: int) -> None:
+    print(
+        f"stockade: looking for programs among libraries, {names} files so far (remembered)", file=sys.stderr
+    )
+
+
+def apply_steps(steps: MountSteps) -> None:
+    """Do it in the mount namespace that this process is in.
+
+    Raises:
+        OSError: The path and the step are in its text.
+    """
+    clones = {path: kernel.open_tree(path) for path in steps.opened}  # executable as they still are
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    kernel.set_mount_attributes(root, kernel.MOUNT_ATTR_NOEXEC)
+    os.close(root)
+    for path, is_opened in (*steps.folders, *((path, True) for path in steps.programs)):
+        if is_opened:
+            _put(clones[path], path, kernel.MOUNT_ATTR_RDONLY if path in steps.read_only else 0)
+        else:
+            _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
+    for path in steps.covered:
+        _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
+
+
+def _put(tree: int, path: str, attributes: int) -> None:
+    if attributes:
+        kernel.set_mount_attributes(tree, attributes)
+    kernel.move_mount(tree, path)
+    os.close(tree)
+
+
+def executable_mounts(mountinfo: str) -> set[str]:
+    """Mount points from which the kernel would execute or map code, by ``/proc/PID/mountinfo`` (proc(5)).
+
+    Of several mounts at one point the last one counts: it covers the others.
+    """
+    found: dict[str, bool] = {}
+    for line in mountinfo.splitlines():
+        fields = line.split(" ")
+        if len(fields) > 5:
+            found[_unescape(fields[4])] = "noexec" not in fields[5].split(",")
+    return {path for path, is_executable in found.items() if is_executable}
+
+
+def _unescape(path: str) -> str:
+    """Space, tab, newline and backslash stand as three octal digits."""
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        path = path.replace(code, character)
+    return path
+
+
+def verify_mounts(pid: int, opened: Iterable[str]) -> None:
+    """Compare what the kernel says with what was to stay executable.
+
+    Raises:
+        ContainmentError: Something else is executable, or the mounts cannot be read.
+    """
+    try:
+        with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            surplus = executable_mounts(file.read()) - set(opened)
+    except OSError as error:
+        raise ContainmentError("seal-failed", f"the sandbox's mounts cannot be read: {error}") from error
+    if surplus:
+        raise ContainmentError(
+            "seal-failed", f"programs could be run from {min(surplus)}, which is not planned"
+        )
+
+
+class MountSealer:
+    """The supervisor's handle on the child that does it.
+
+    It is forked before the sandbox is ready, since the search for program files can be
+    done meanwhile, on another processor. It also gives the view its last touches
+    (finish_view.py), without an order these alone.
+
+    Args:
+        protected: Paths in the view, outer ones first, each with whether it becomes read-only.
+        order: What stays executable, None for everything.
+    """
+
+    def __init__(self, protected: Sequence[tuple[str, bool]], order: MountSeal | None) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.pid = kernel.fork_quietly()
+        if self.pid == 0:
+            try:
+                self._control.close()
+                own = theirs.fileno()
+                os.closerange(3, own)  # above all the lifelines: EOF must not wait for us
+                os.closerange(own + 1, 1 << 20)
+                _be_sealer(theirs, protected, order)
+            finally:
+                os._exit(0)
+        theirs.close()
+
+    def begin(self, pid: int) -> None:
+        """Name the process whose view is to be sealed."""
+        self._control.send(pid.to_bytes(8, "big"))
+
+    def finish(self, timeout_s: float) -> list[str]:
+        """Wait until it is done; gives what stayed executable.
+
+        Raises:
+            HostError: The kernel refused a step.
+            ContainmentError: No answer.
+        """
+        self._control.settimeout(timeout_s)
+        try:
+            answer = self._control.recv(1 << 20)
+        except OSError as error:
+            raise ContainmentError("seal-failed", f"the mounts could not be sealed: {error}") from error
+        finally:
+            self.close()
+        if not answer.startswith(b"["):
+            said = answer.decode(errors="replace") or "its builder ended without an answer"
+            raise HostError(
+                "seal-failed",
+                f"layer mounts (noexec) could not be put up: {said}",
+                "mount_setattr needs kernel 5.12; `stockade doctor` tries it;"
+                " --without-layer=mounts gives this layer up, on record",
+            )
+        opened: list[str] = msgspec.json.decode(answer, type=list[str])
+        return opened
+
+    def close(self) -> None:
+        """End the child, whatever it is doing, and reap it."""
+        if self.pid > 0:
+            self._control.close()
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.pid = -1
+
+
+def _be_sealer(
+    control: socket.socket, protected: Sequence[tuple[str, bool]], order: MountSeal | None
+) -> None:
+    """The child's whole life. It ends by `os._exit` in any case, and with its parent."""
+    kernel.die_with_parent(signal.SIGKILL)
+    try:
+        steps = None if order is None else order.work_out()
+        pid = int.from_bytes(control.recv(8), "big")  # an empty message (the supervisor is gone) is 0
+        if pid == 0:
+            return
+        _enter_view(pid)
+        for path, is_read_only in protected:
+            protect(path, is_read_only=is_read_only)
+        cut_loose()
+        if steps is not None:
+            apply_steps(steps)
+    except StockadeError as error:
+        control.send(str(error).encode()[:4000])
+        return
+    except OSError as error:
+        control.send(f"errno {error.errno}, {error.strerror or error}".encode()[:4000])
+        return
+    control.send(msgspec.json.encode([] if steps is None else steps.opened))
+
+
+def _enter_view(pid: int) -> None:
+    """Join the mount namespace of a process, with the rights of the user namespace that owns it."""
+    mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+    owner = fcntl.ioctl(mounts, kernel.NS_GET_USERNS)
+    kernel.setns(owner, kernel.CLONE_NEWUSER)
+    kernel.setns(mounts, kernel.CLONE_NEWNS)

@@ -1,0 +1,251 @@
+"""Which files may be executed: the launched command, what `exec:` lists, and what those are interpreted by.
+
+Names are resolved here, once, before anything starts, to files by device and inode. From
+then on a program is that file: another name for it is the same program, and another
+file under its name is not.
+
+A script needs its interpreter, and the kernel makes no difference between a program that
+was called and one that interprets: so the interpreter of a permitted script is a permitted
+program, and the plan says so by name. The ELF loader is different. The kernel must
+be able to execute it for every dynamic program, but a call of it as a command is refused
+by the eye, and whatever it then loads lies on a noexec mount.
+"""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import os
+import stat
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from stockade.decision.script import HEAD_BYTES, is_env, parse_script, words_of_env
+from stockade.errors import UserError
+from stockade.policy.model import ExecPolicy
+from stockade.policy.programs import PROGRAM_FOLDERS, is_pattern
+from stockade.sandbox.elf import read_elf_at
+from stockade.sandbox.paths import probe_path
+from stockade.sandbox.view import is_below
+
+INTERPRETERS_DEEP = 5  # as the kernel (fs/exec.c); beyond it execve gives ELOOP
+_LINKS_DEEP = 40  # as the kernel (linux/namei.h: MAXSYMLINKS)
+MATCHES_LIMIT = 2000
+# From so many entries on, listing the folders costs less than asking each of them for each name.
+_MANY_ENTRIES = 16
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """One file that may be executed.
+
+    Attributes:
+        path: Its real path, outside and inside.
+        identity: Device and inode.
+        why: ``launched``, ``exec: git``, ``interpreter of …``.
+        is_script: It begins with ``#!``.
+        loader: Real path of its ELF loader, empty for a script or a static program.
+    """
+
+    path: str
+    identity: tuple[int, int]
+    why: str
+    is_script: bool = False
+    loader: str = ""
+
+
+class ProgramSet(Struct, frozen=True):
+    """All of them, and what was written in the policy and is not there."""
+
+    programs: tuple[Program, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def loaders(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(program.loader for program in self.programs if program.loader))
+
+
+def probe_programs(
+    policy: ExecPolicy, *, launched: str, workspace: str, writable: Sequence[str], search_path: Sequence[str]
+) -> ProgramSet:
+    """Resolve everything that may run.
+
+    Args:
+        policy: The policy's `exec:`.
+        launched: Path of the launched command, empty if it was not found.
+        workspace: What relative entries are below.
+        writable: Folders that the worker may write; a link in them is never followed.
+        search_path: The worker's PATH, by which ``env`` will look.
+
+    Raises:
+        UserError: An entry leads through a link that a worker may have planted, or matches too much.
+    """
+    search = _Search(workspace, search_path)
+    places_of = _Places(workspace, lists_folders=len(policy.allow) >= _MANY_ENTRIES)
+    missing = []
+    if launched:
+        search.add(launched, "launched", is_launched=True)
+    for entry in policy.allow:
+        places = places_of.name(entry)
+        for place in places:
+            if any(is_below(place, folder) for folder in writable) and os.path.lexists(place):
+                probe_path(place, f"exec: {entry}")  # refuses links
+        is_here = [search.add(place, f"exec: {entry}") for place in places]
+        if not any(is_here) and not policy.is_of_preset(entry):
+            missing.append(entry)
+    return ProgramSet(tuple(search.found.values()), tuple(missing))
+
+
+class _Places:
+    """Where the file of an entry may be. A preset has hundreds, so each folder is listed once."""
+
+    def __init__(self, workspace: str, *, lists_folders: bool) -> None:
+        self._workspace = workspace
+        self._lists_folders = lists_folders
+        self._folders = list(dict.fromkeys(os.path.realpath(folder) for folder in PROGRAM_FOLDERS))
+        self._names: dict[str, frozenset[str] | None] = {}
+
+    def name(self, entry: str) -> list[str]:
+        if "/" not in entry:
+            return [f"{folder}/{entry}" for folder in self._folders if self._may_hold(folder, entry)]
+        if is_pattern(entry):
+            return self._match(entry)
+        return [os.path.normpath(os.path.join(self._workspace, os.path.expanduser(entry)))]
+
+    def _may_hold(self, folder: str, name: str) -> bool:
+        if not self._lists_folders:
+            return True
+        names = self._list(folder)
+        return names is None or name in names  # what cannot be listed can still hold it
+
+    def _match(self, pattern: str) -> list[str]:
+        """The files of a family, one segment after the other; ``*`` stands for no leading dot."""
+        paths = [""]
+        for segment in pattern.split("/")[1:]:
+            if "*" in segment:
+                paths = [
+                    f"{path}/{name}"
+                    for path in paths
+                    for name in fnmatch.filter(self._list(path) or (), segment)
+                    if not name.startswith(".") or segment.startswith(".")
+                ]
+            else:
+                paths = [f"{path}/{segment}" for path in paths]
+        if len(paths) > MATCHES_LIMIT:
+            raise UserError(
+                "exec-too-wide",
+                f"exec: {pattern} matches {len(paths)} files, more than {MATCHES_LIMIT}",
+                "name the programs, or open all of them on record: exec: {mode: any}",
+            )
+        return sorted(paths)
+
+    def _list(self, folder: str) -> frozenset[str] | None:
+        if folder not in self._names:
+            try:
+                self._names[folder] = frozenset(os.listdir(folder or "/"))
+            except OSError:
+                self._names[folder] = None
+        return self._names[folder]
+
+
+class _Search:
+    """The programs found so far. A file is read once, however many names and scripts lead to it."""
+
+    def __init__(self, workspace: str, search_path: Sequence[str]) -> None:
+        self.found: dict[tuple[int, int], Program] = {}
+        self._workspace = workspace
+        self._search_path = search_path
+        self._followed: dict[tuple[int, int], int] = {}  # at which depth a file's interpreters were added
+        self._real_folders: dict[str, str] = {}
+        self._real_loaders: dict[str, str] = {}
+
+    def add(self, place: str, why: str, depth: int = 0, *, is_launched: bool = False) -> bool:
+        """Add a program, what interprets it, what interprets that, and so on; False if it is none."""
+        try:
+            # A script may name its interpreter relative to the worker's folder.
+            real, status = self._resolve(os.path.join(self._workspace, place))
+        except (OSError, ValueError):  # ValueError: a NUL in it
+            return False
+        if not _is_executable(status):
+            return False
+        identity = (status.st_dev, status.st_ino)
+        if self._followed.get(identity, INTERPRETERS_DEEP + 1) > depth:
+            self._followed[identity] = depth
+            head = self._read(real, identity, why)
+            following = interpreters_in(head, self._search_path)
+            if is_launched and not head.startswith((b"#!", b"\x7fELF")):
+                following = ["/bin/sh"]  # as every shell does with a text that has no #! line (stage.execute)
+            for name in following:
+                self.add(name, f"interpreter of {os.path.basename(place)}", depth + 1)
+        return True
+
+    def _resolve(self, place: str) -> tuple[str, os.stat_result]:
+        """The real path, as `os.path.realpath` has it, for many files in few folders."""
+        for _ in range(_LINKS_DEEP):
+            folder, _, name = place.rpartition("/")
+            above = self._real_folders.get(folder)
+            if above is None:
+                above = self._real_folders[folder] = os.path.realpath(folder or "/").rstrip("/")
+            place = f"{above}/{name}"
+            status = os.lstat(place)
+            if not stat.S_ISLNK(status.st_mode):
+                return place, status
+            place = os.path.join(above, os.readlink(place))
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+    def _read(self, real: str, identity: tuple[int, int], why: str) -> bytes:
+        head, loader = _read_file(real)
+        if identity not in self.found:
+            self.found[identity] = Program(
+                path=real,
+                identity=identity,
+                why=why,
+                is_script=head.startswith(b"#!"),
+                loader=self._real_loader(loader),
+            )
+        return head
+
+    def _real_loader(self, loader: str) -> str:
+        if loader and loader not in self._real_loaders:
+            self._real_loaders[loader] = os.path.realpath(loader)
+        return self._real_loaders.get(loader, "")
+
+
+def _is_executable(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and bool(status.st_mode & 0o111)
+
+
+def _is_program(path: str) -> bool:
+    try:
+        return _is_executable(os.stat(path))
+    except (OSError, ValueError):
+        return False
+
+
+def _read_file(path: str) -> tuple[bytes, str]:
+    """The first bytes of a program and the loader that it names, both empty if it cannot be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return b"", ""
+    try:
+        head = os.pread(fd, HEAD_BYTES, 0)
+        facts = read_elf_at(fd) if head.startswith(b"\x7fELF") else None
+        return head, "" if facts is None else facts.loader
+    except OSError:
+        return b"", ""
+    finally:
+        os.close(fd)
+
+
+def interpreters_in(head: bytes, search_path: Sequence[str]) -> list[str]:
+    """What a ``#!`` line starts: the program that it names, and if that is `env`, the one that env starts."""
+    script = parse_script(head)
+    if script is None:
+        return []
+    behind_env = words_of_env(script.argument or "")[:1] if is_env(script.interpreter) else ()
+    found = [script.interpreter]
+    for name in behind_env:
+        paths = [name] if "/" in name else [f"{folder}/{name}" for folder in search_path]
+        found += [path for path in paths if _is_program(path)][:1]
+    return found

@@ -1,0 +1,163 @@
+"""Which files `exec:` means, resolved once: names, links, scripts, env, families, and what is not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stockade.errors import UserError
+from stockade.policy.model import ExecPolicy
+from stockade.sandbox.programs import (
+    ProgramSet,
+    interpreters_in,
+    probe_programs,
+)
+
+Probe = Callable[..., ProgramSet]
+
+
+@pytest.fixture
+def probe(tmp_path: Path) -> Probe:
+    def run(*allow: str, launched: str = "", writable: tuple[str, ...] = ()) -> ProgramSet:
+        return probe_programs(
+            ExecPolicy(allow=allow),
+            launched=launched,
+            workspace=str(tmp_path),
+            writable=writable,
+            search_path=["/usr/bin", "/bin"],
+        )
+
+    return run
+
+
+def script(path: Path, first_line: str) -> Path:
+    path.write_text(first_line + "\n")
+    path.chmod(0o755)
+    return path
+
+
+def paths(found: ProgramSet) -> list[str]:
+    return [program.path for program in found.programs]
+
+
+def test_a_name_is_the_real_file_of_the_fixed_folders_whatever_path_is_set(
+    probe: Probe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(tmp_path / "cat", "#!/bin/false")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = probe("cat")
+    assert paths(found) == [os.path.realpath("/usr/bin/cat")]
+    assert found.programs[0].identity == (os.stat("/usr/bin/cat").st_dev, os.stat("/usr/bin/cat").st_ino)
+    assert found.programs[0].why == "exec: cat"
+
+
+def test_links_lead_to_one_program_and_it_has_a_loader(probe: Probe) -> None:
+    found = probe("/bin/sh", "/usr/bin/sh", "sh")
+    assert paths(found) == [os.path.realpath("/bin/sh")]
+    assert [os.path.basename(loader)[:2] for loader in found.loaders] == ["ld"]
+    assert os.path.realpath(found.loaders[0]) == found.loaders[0]
+
+
+def test_a_script_brings_its_interpreter_and_env_the_one_behind_it(probe: Probe, tmp_path: Path) -> None:
+    plain = script(tmp_path / "plain", "#!/bin/sh -e")
+    by_env = script(tmp_path / "by_env", "#!/usr/bin/env -S python3 -u")
+    found = probe(str(plain), str(by_env))
+    names = [os.path.basename(path) for path in paths(found)]
+    assert names[:2] == ["plain", os.path.basename(os.path.realpath("/bin/sh"))]
+    assert names[2:4] == ["by_env", "env"]
+    assert names[4].startswith("python3")
+    assert found.programs[4].why == "interpreter of by_env"
+    assert [program.is_script for program in found.programs] == [True, False, True, False, False]
+
+
+def test_a_script_of_a_script_is_followed_and_a_loop_ends(probe: Probe, tmp_path: Path) -> None:
+    inner = script(tmp_path / "inner", "#!/bin/sh")
+    outer = script(tmp_path / "outer", f"#!{inner}")
+    assert len(paths(probe(str(outer)))) == 3
+    loop = tmp_path / "loop"
+    script(loop, f"#!{loop}")
+    assert paths(probe(str(loop))) == [str(loop)]
+
+
+def test_the_launched_text_without_a_shebang_is_a_shell_script_and_a_listed_one_is_not(
+    probe: Probe, tmp_path: Path
+) -> None:
+    text = script(tmp_path / "text", "echo hello")
+    assert os.path.realpath("/bin/sh") in paths(probe(launched=str(text)))
+    assert paths(probe(str(text))) == [str(text)]
+
+
+def test_what_is_not_there_is_said_and_stops_nothing(probe: Probe, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("no program")
+    found = probe("no-such-program", "/no/such/file", "./data", "cat")
+    assert found.missing == ("no-such-program", "/no/such/file", "./data")
+    assert paths(found) == [os.path.realpath("/usr/bin/cat")]
+
+
+def test_r134_a_link_in_a_writable_folder_is_not_followed(probe: Probe, tmp_path: Path) -> None:
+    (tmp_path / "tool").symlink_to("/bin/sh")
+    with pytest.raises(UserError, match="link"):
+        probe(str(tmp_path / "tool"), writable=(str(tmp_path),))
+    assert paths(probe(str(tmp_path / "tool"))) == [os.path.realpath("/bin/sh")]  # the operator's own link
+
+
+def test_a_family_is_matched_once_and_one_that_matches_too_much_is_refused(
+    probe: Probe, tmp_path: Path
+) -> None:
+    for number in range(3):
+        script(tmp_path / f"tool{number}", "#!/bin/sh")
+    (tmp_path / "tool.txt").write_text("not executable")
+    assert len(paths(probe(f"{tmp_path}/tool*"))) == 4  # three, and their interpreter
+    with pytest.raises(UserError, match="more than"):
+        probe("/usr/share/doc/*/*")
+
+
+def test_env_without_a_program_permits_env_alone() -> None:
+    assert interpreters_in(b"#!/usr/bin/env\n", ["/usr/bin"]) == ["/usr/bin/env"]
+    assert interpreters_in(b"#!/usr/bin/env no-such\n", ["/usr/bin"]) == ["/usr/bin/env"]
+
+
+def test_a_relative_interpreter_is_below_the_worker_s_folder(probe: Probe, tmp_path: Path) -> None:
+    # execve(2): the kernel takes the line's path as it is, so it starts from the caller's folder.
+    tool = script(tmp_path / "tool", "#!/bin/sh")
+    found = probe(str(script(tmp_path / "by_tool", "#!tool")))
+    assert paths(found)[:2] == [str(tmp_path / "by_tool"), str(tool)]
+
+
+def test_many_entries_mean_the_same_files_as_few(probe: Probe) -> None:
+    # From sixteen on the folders are listed; one more way to ask must not give another answer.
+    names = ("cat", "ls", "cp", "mv", "rm", "ln", "env", "id", "head", "tail", "sort", "uniq", "wc", "tr")
+    many = probe(*names, "sh", "/usr/bin/du", "/usr/bin/chm*", "no-such-program")
+    one_by_one = [path for name in (*names, "sh", "/usr/bin/du") for path in paths(probe(name))]
+    assert [path for path in paths(many) if not os.path.basename(path).startswith("chm")] == list(
+        dict.fromkeys(one_by_one)
+    )
+    assert "/usr/bin/chmod" in paths(many)
+    assert many.missing == ("no-such-program",)
+
+
+def test_a_star_is_no_leading_dot_and_a_dot_that_is_written_is(probe: Probe, tmp_path: Path) -> None:
+    plain, hidden = script(tmp_path / "tool", "#!/bin/sh"), script(tmp_path / ".tool", "#!/bin/sh")
+    assert str(plain) in paths(probe(f"{tmp_path}/*"))
+    assert str(hidden) not in paths(probe(f"{tmp_path}/*"))
+    assert str(hidden) in paths(probe(f"{tmp_path}/.*"))
+
+
+def test_a_chain_that_the_kernel_refuses_hides_no_shorter_one(probe: Probe, tmp_path: Path) -> None:
+    # Six scripts, each run by the next: the first is too deep for the kernel (ELOOP), the second is not.
+    chain = [tmp_path / f"s{number}" for number in range(7)]
+    script(chain[6], "#!/bin/sh")
+    for number in range(6):
+        script(chain[number], f"#!{chain[number + 1]}")
+    assert str(chain[6]) not in paths(probe(str(chain[0])))
+    assert str(chain[6]) in paths(probe(str(chain[0]), str(chain[1])))
+
+
+def test_links_that_lead_nowhere_are_no_program(probe: Probe, tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to("other")
+    (tmp_path / "other").symlink_to("one")
+    (tmp_path / "gone").symlink_to("/no/such/file")
+    assert probe("./one", "./gone").missing == ("./one", "./gone")
