@@ -70,8 +70,9 @@ def test_r138_settings_that_do_not_exist_cannot_be_made(
     result = run("mkdir .claude && echo x > .claude/settings.json; ln -s /tmp .vscode; echo done")
     assert result.out == "done\n"
     assert left(contained) == [".claude.left-by-test", ".vscode.left-by-test"]
-    assert sorted(os.listdir(contained.work)) == [".claude.left-by-test", ".vscode.left-by-test", "other"]
-    assert (contained.work / ".claude.left-by-test" / "settings.json").read_text() == "x\n"
+    assert [name[:7] for name in sorted(os.listdir(contained.work))] == [".claude", ".vscode", "other"]
+    (settings,) = contained.work.glob(".claude.left-by-*/settings.json")
+    assert settings.read_text() == "x\n"
 
 
 @pytest.mark.needs("git")
@@ -146,12 +147,13 @@ def test_a_name_that_the_operator_gives_by_name_is_the_worker_s(
 def test_r138_what_is_in_the_way_of_moving_aside_does_not_help(contained: Contained, home: Path) -> None:
     # The worker knows the run's id, and the folder around is its own.
     (home / ".claude").rmdir()
-    script = "mkdir -p .claude.left-by-test/x .claude; echo x > .claude/settings.json; chmod 555 ."
+    script = "mkdir -p .claude.left-by-$STOCKADE_RUN/x .claude; echo x > .claude/settings.json; chmod 555 ."
     options = ("--write", str(contained.work))
     contained("sh", "-c", script, options=options)
     assert not (contained.work / ".claude").exists()
-    (moved,) = left(contained)
-    assert moved.startswith(".claude.left-by-test-")
+    (moved,) = contained.facts["planted"]
+    assert Path(moved, "settings.json").read_text() == "x\n"
+    assert len(list(contained.work.glob(".claude.left-by-*"))) == 2
     assert stat.S_IMODE(contained.work.stat().st_mode) == 0o555
     contained.work.chmod(0o755)
 
