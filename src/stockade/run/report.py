@@ -154,10 +154,12 @@ def left_behind_lines(paths: list[str]) -> list[str]:
         return []
     shown = [f"       {clean_text(path, 300)}" for path in paths[:DENIALS_SHOWN]]
     more = len(paths) - len(shown)
+    is_moved = any(".left-by-" in path for path in paths)
     return [
         "stockade: left behind, and run or obeyed by other programs; look before you use the folder",
         *shown,
         *([f"  … and {more} more"] if more > 0 else []),
+        *(["       what ends in .left-by-… was put aside; rename it back to use it"] if is_moved else []),
     ]
 
 

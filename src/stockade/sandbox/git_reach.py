@@ -51,11 +51,7 @@ def probe_git_reach(root: str, git_folders: Sequence[str], git_files: Sequence[s
     """
     reach = GitReach({}, {}, {}, [])
     trees = _trees_by_folder(root, git_folders, git_files)
-    shared = [
-        *("/etc/gitconfig", os.path.join(home, ".gitconfig")),
-        os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "git", "config"),
-    ]
-    everywhere = [entry for path in shared for entry in _settings(path, home)]
+    everywhere = [entry for path in _shared_files(home) for entry in _settings(path, home)]
     for folder, places in trees.items():
         own = list(_settings(os.path.join(folder, "config"), home))
         own += _settings(os.path.join(folder, "config.worktree"), home)
@@ -66,6 +62,15 @@ def probe_git_reach(root: str, git_folders: Sequence[str], git_files: Sequence[s
             reach.with_worktree_config.append(folder)
     _note_files(reach, root, everywhere, home)
     return reach
+
+
+def _shared_files(home: str) -> list[str]:
+    """The machine's settings and the user's (git-config(1), FILES)."""
+    system = os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig"
+    if named := os.environ.get("GIT_CONFIG_GLOBAL"):
+        return [system, named]
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    return [system, os.path.join(home, ".gitconfig"), os.path.join(config, "git", "config")]
 
 
 def _trees_by_folder(root: str, git_folders: Sequence[str], git_files: Sequence[str]) -> dict[str, list[str]]:

@@ -67,6 +67,8 @@ def review(root: str, before: Before) -> list[str]:
     left += _new_git(root, found, before)
     left += _changed_files(before)
     left += [*found.doors, *found.privileged, *found.closed]
+    if not found.is_complete:
+        left.append(root)  # more names than we look at: nobody has seen all of it
     return sorted({path for path in left if is_below(path, root)})
 
 

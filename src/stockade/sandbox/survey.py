@@ -7,6 +7,7 @@ worker of another run may swap a folder for a link at any moment (R134).
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -71,14 +72,15 @@ def survey(
         names = set()
         for entry, path in _entries(folder, found):
             found.entries += 1
-            names.add(entry.name)
+            name = entry.name.lower()  # some file systems find a name in any spelling
+            names.add(name)
             if entry.is_dir(follow_symlinks=False):
                 pending.append(path)
             elif entry.is_symlink():
-                if entry.name == ".git":
+                if name == ".git":
                     found.git_links.append(path)
             elif entry.is_file(follow_symlinks=False):
-                if entry.name == ".git":
+                if name == ".git":
                     found.git_files.append(path)
                 if privileged_since_s is not None and _is_privileged(entry, path, privileged_since_s):
                     found.privileged.append(path)
@@ -88,15 +90,21 @@ def survey(
             shelf = os.path.dirname(folder)
             if shelf not in found.shelves:
                 found.shelves.append(shelf)
-        if "HEAD" in names:  # beside it these make a folder one that git accepts, whatever they are
-            if "objects" in names:
-                found.git_folders.append(folder)
-            elif DETOUR_NAME in names:
-                found.linked_folders.append(folder)
+        if "head" in names:  # beside it these make a folder one that git accepts, whatever they are
+            _note_git(found, folder, names)
         if found.entries > limit:
             found.is_complete = False
             break
     return found
+
+
+def _note_git(found: Survey, folder: str, names: set[str]) -> None:
+    if not os.path.lexists(f"{folder}/HEAD"):
+        return  # a file called `head` where names are told apart by their spelling
+    if "objects" in names:
+        found.git_folders.append(folder)
+    elif DETOUR_NAME in names:
+        found.linked_folders.append(folder)
 
 
 def _entries(folder: str, found: Survey) -> Iterator[tuple[os.DirEntry[str], str]]:
@@ -106,7 +114,9 @@ def _entries(folder: str, found: Survey) -> Iterator[tuple[os.DirEntry[str], str
         if _could_be_used(folder):
             found.closed.append(folder)
         return
-    except OSError:
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # too deep for a path, and still there step by step
+            found.closed.append(folder)
         return  # gone, or a link by now
     try:
         with os.scandir(fd) as entries:

@@ -42,6 +42,31 @@ def test_what_lies_in_a_folder_is_found_by_kind(tmp_path: Path) -> None:
     assert survey(str(tmp_path)).privileged == []
 
 
+def test_a_name_that_only_looks_like_git_s_is_none(tmp_path: Path) -> None:
+    # Git asks for HEAD, which a file system that tells names apart does not find.
+    for name in ("head", "objects"):
+        (tmp_path / name).write_text("")
+    assert survey(str(tmp_path)).git_folders == []
+    (tmp_path / "HEAD").write_text("")
+    assert survey(str(tmp_path)).git_folders == [str(tmp_path)]
+
+
+def test_a_folder_too_deep_for_a_path_is_not_passed_over(tmp_path: Path) -> None:
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(20):  # 20 × 251 letters: beyond the 4096 of a path (limits.h, PATH_MAX)
+        os.mkdir("d" * 250, dir_fd=here)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.mkfifo("pipe", dir_fd=here)
+    os.close(here)
+    found = survey(str(tmp_path))
+    assert found.doors == []
+    assert len(found.closed) == 1
+    with pytest.raises(HostError, match="view-not-searchable"):
+        refuse_doors(str(tmp_path), found, ())
+
+
 @pytest.mark.needs("root")
 def test_device_nodes_are_found(tmp_path: Path) -> None:
     os.mknod(tmp_path / "zero", stat.S_IFCHR | 0o666, os.makedev(1, 5))
