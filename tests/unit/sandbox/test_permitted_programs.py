@@ -21,13 +21,20 @@ Probe = Callable[..., ProgramSet]
 
 @pytest.fixture
 def probe(tmp_path: Path) -> Probe:
-    def run(*allow: str, launched: str = "", writable: tuple[str, ...] = ()) -> ProgramSet:
+    def run(
+        *allow: str,
+        launched: str = "",
+        writable: tuple[str, ...] = (),
+        search_path: tuple[str, ...] = (),
+        hidden: str = "/nothing",
+    ) -> ProgramSet:
         return probe_programs(
             ExecPolicy(allow=allow),
             launched=launched,
             workspace=str(tmp_path),
             writable=writable,
-            search_path=["/usr/bin", "/bin"],
+            search_path=[*search_path, "/usr/bin", "/bin"],
+            is_shown=lambda path: not path.startswith(hidden),
         )
 
     return run
@@ -104,6 +111,60 @@ def test_r134_a_link_in_a_writable_folder_is_not_followed(probe: Probe, tmp_path
     assert paths(probe(str(tmp_path / "tool"))) == [os.path.realpath("/bin/sh")]  # the operator's own link
 
 
+def test_r134_a_link_of_the_operator_s_does_not_lead_through_one_of_a_worker_s(
+    probe: Probe, tmp_path: Path
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "tool").symlink_to(work / "tool")
+    (work / "tool").symlink_to("/bin/sh")
+    (tmp_path / "folder").symlink_to(work / "folder")
+    (work / "folder").symlink_to("/usr/bin")
+    for entry in (f"{tmp_path}/tool", f"{tmp_path}/folder/env"):
+        with pytest.raises(UserError, match="goes through"):
+            probe(entry, writable=(str(work),))
+        assert len(paths(probe(entry))) == 1
+    (work / "tool").unlink()
+    script(work / "tool", "#!/bin/sh")
+    assert paths(probe(f"{tmp_path}/tool", writable=(str(work),)))[0] == str(work / "tool")
+
+
+def test_a_family_finds_nothing_in_a_folder_that_the_worker_writes(probe: Probe, tmp_path: Path) -> None:
+    script(tmp_path / "tool", "#!/bin/sh")
+    with pytest.raises(UserError, match="an earlier run could have left it there"):
+        probe(f"{tmp_path}/*", writable=(str(tmp_path),))
+    assert probe(f"{tmp_path}/other*", "./tool", writable=(str(tmp_path),)).programs[0].why == "exec: ./tool"
+
+
+def test_env_finds_no_program_that_a_worker_can_have_left_on_the_path(probe: Probe, tmp_path: Path) -> None:
+    shell, python = os.path.realpath("/bin/sh"), os.path.realpath("/usr/bin/python3")
+    planted = tmp_path / "work" / "bin"
+    planted.mkdir(parents=True)
+    by_env = str(script(tmp_path / "by_env", "#!/usr/bin/env python3"))
+    by_path = str(script(tmp_path / "by_path", f"#!{planted}/python3"))
+    options = {"writable": (str(tmp_path / "work"),), "search_path": (str(planted),)}
+
+    (planted / "python3").symlink_to("/bin/sh")
+    assert shell not in paths(probe(by_env, by_path, **options))
+    assert python in paths(probe(by_env, **options))  # the next one on the path
+    assert shell in paths(probe(by_env, search_path=(str(planted),)))  # the operator's own folder
+
+    (planted / "python3").unlink()
+    script(planted / "python3", "#!/bin/sh")
+    assert shell not in paths(probe(by_env, **options))
+
+    (planted / "python3").unlink()
+    (planted / "python3").symlink_to(python)  # as a virtual environment has it
+    assert paths(probe(by_path, **options)) == [by_path, python]
+
+
+def test_what_the_view_does_not_show_is_not_there(probe: Probe, tmp_path: Path) -> None:
+    tool = str(script(tmp_path / "tool", "#!/bin/sh"))
+    assert probe(tool, hidden=str(tmp_path)).missing == (tool,)
+    assert probe(tool).missing == ()
+    assert paths(probe(launched=tool, hidden=str(tmp_path)))[0] == tool
+
+
 def test_a_family_is_matched_once_and_one_that_matches_too_much_is_refused(
     probe: Probe, tmp_path: Path
 ) -> None:
@@ -116,8 +177,12 @@ def test_a_family_is_matched_once_and_one_that_matches_too_much_is_refused(
 
 
 def test_env_without_a_program_permits_env_alone() -> None:
-    assert interpreters_in(b"#!/usr/bin/env\n", ["/usr/bin"]) == ["/usr/bin/env"]
-    assert interpreters_in(b"#!/usr/bin/env no-such\n", ["/usr/bin"]) == ["/usr/bin/env"]
+    def find(name: str) -> str:
+        return {"sh": "/bin/sh"}.get(name, "")
+
+    assert interpreters_in(b"#!/usr/bin/env\n", find) == ["/usr/bin/env"]
+    assert interpreters_in(b"#!/usr/bin/env no-such\n", find) == ["/usr/bin/env"]
+    assert interpreters_in(b"#!/usr/bin/env sh\n", find) == ["/usr/bin/env", "/bin/sh"]
 
 
 def test_a_relative_interpreter_is_below_the_worker_s_folder(probe: Probe, tmp_path: Path) -> None:
