@@ -71,6 +71,7 @@ class Folder(Struct):
         watched: Names of those of its files that a worker may have written.
         watched_stamps: Device, inode and ctime of each, one after the other.
         leads: Where links lead, for those of which that was asked.
+        linked: Names of those of the watched that have another name somewhere (hard links).
         is_opaque: It cannot be listed and can be entered by whoever knows a name.
         is_last: The tree ends here.
     """
@@ -82,6 +83,7 @@ class Folder(Struct):
     watched: list[str] = []
     watched_stamps: list[int] = []
     leads: list[str] = []
+    linked: list[str] = []
     is_opaque: bool = False
     is_last: bool = False
 
@@ -146,7 +148,7 @@ class Reading:
         return folder
 
     def _read_entries(
-        self, folder_fd: int, folder: Folder, judged: dict[str, tuple[list[int], bool]]
+        self, folder_fd: int, folder: Folder, judged: dict[str, tuple[list[int], bool, bool]]
     ) -> None:
         unread = []
         with os.scandir(folder_fd) as entries:
@@ -156,13 +158,15 @@ class Reading:
                 if entry.is_dir(follow_symlinks=False):
                     folder.folders.append(name)
                 elif entry.is_file(follow_symlinks=False):
-                    stamp, is_program = judged.get(name, (None, False))
+                    stamp, is_program, is_linked = judged.get(name, (None, False, False))
                     if stamp is None or stamp != _stamp_at(folder_fd, name):
                         unread.append(name)
                         continue
                     _watch(folder, name, stamp)
                     if is_program:
                         folder.programs.append(name)
+                    if is_linked:
+                        folder.linked.append(name)
                 elif self._leads_to is not None and entry.is_symlink():
                     lead = self._leads_to(f"{folder.path}/{name}")
                     if lead:
@@ -202,6 +206,8 @@ class Reading:
         is_root_s = status.st_uid == 0 and not status.st_mode & 0o022
         if not (is_root_s and self._rules.is_root_trusted):
             _watch(folder, name, stamp)
+            if status.st_nlink > 1:
+                folder.linked.append(name)
         if facts is not None and facts.kind == "program":
             folder.programs.append(name)
 
@@ -226,15 +232,15 @@ def are_unchanged(prefix: str, names: list[str], stamps: list[int]) -> bool:
     return True
 
 
-def _judged(before: Folder | None) -> dict[str, tuple[list[int], bool]]:
+def _judged(before: Folder | None) -> dict[str, tuple[list[int], bool, bool]]:
     """Of the watched files, what was found and under which stamp, where that can still hold."""
     if before is None:
         return {}
     numbers = iter(before.watched_stamps)
     stamps = zip(numbers, numbers, numbers, strict=True)
-    programs = set(before.programs)
+    programs, linked = set(before.programs), set(before.linked)
     return {
-        name: (list(stamp), name in programs)
+        name: (list(stamp), name in programs, name in linked)
         for name, stamp in zip(before.watched, stamps, strict=True)
         if stamp[2] != UNKNOWN
     }

@@ -6,12 +6,16 @@ docs/concepts/boundary.md) and before the seal. The kernel locks these flags aga
 that the worker could do, and refuses to map a file of a noexec mount as code: that is
 what stops ``ld.so PROGRAM``, a library of the worker's own and every copied program.
 
-A file or folder is opened again by putting a clone of it, made before, over itself. Files
-that are programs inside an opened folder get a noexec clone of themselves in turn.
+A file or folder is opened again by putting a clone of it, made before, over itself, and is
+read-only from then on: what the worker may write it may not execute. That is said of a file and
+not of a name, so other names of it in writable folders become read-only as well. Files
+that are programs inside an opened folder get a noexec clone of themselves in turn, and so does
+a writable folder in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -32,31 +36,35 @@ class MountSeal(Struct, frozen=True, kw_only=True):
     """What stays executable. Paths are real ones, and the same outside and inside.
 
     Attributes:
-        programs: Files that may run, loaders among them: (path, becomes read-only).
-        libraries: Folders besides the system's from which code may be loaded: (path, becomes read-only).
+        programs: Files that may run, loaders among them.
+        libraries: Folders besides the system's from which code may be loaded.
+        writable: Folders and files that the worker may write.
         worker_uid: Whose files in them are compared one by one (library_scan.py).
         cache_folder: Where the search is remembered; empty: nowhere.
     """
 
-    programs: tuple[tuple[str, bool], ...] = ()
-    libraries: tuple[tuple[str, bool], ...] = ()
+    programs: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
     worker_uid: int = 0
     cache_folder: str = ""
 
     def work_out(self) -> MountSteps:
         """Search the library folders, and say what is to be put where."""
         from stockade.sandbox.library_scan import scan_libraries
+        from stockade.sandbox.other_names import find_other_names
 
-        wanted = [path for path, _read_only in self.programs]
         found = scan_libraries(
-            [path for path, _read_only in self.libraries],
-            wanted=wanted,
+            self.libraries,
+            wanted=self.programs,
+            writable=self.writable,
             worker_uid=self.worker_uid,
             cache_folder=self.cache_folder,
             on_progress=_say_progress,
         )
-        read_only = {path for path, is_read_only in (*self.programs, *self.libraries) if is_read_only}
-        return plan_steps(found.opened, found.closed, found.programs, wanted, read_only)
+        steps = plan_steps(found.opened, found.closed, found.programs, self.programs, self.writable)
+        names = find_other_names([*self.programs, *found.linked], self.writable, steps.opened)
+        return msgspec.structs.replace(steps, other_names=names)
 
 
 class MountSteps(Struct, frozen=True, kw_only=True):
@@ -66,13 +74,13 @@ class MountSteps(Struct, frozen=True, kw_only=True):
         folders: (path, is opened): the longest entry that contains a path counts.
         programs: Permitted files outside opened folders.
         covered: Program files inside opened folders that are not permitted.
-        read_only: Which of the opened become read-only.
+        other_names: By which the worker could write what may be executed.
     """
 
     folders: tuple[tuple[str, bool], ...]
     programs: tuple[str, ...]
     covered: tuple[str, ...]
-    read_only: frozenset[str] = frozenset()
+    other_names: tuple[str, ...] = ()
 
     @property
     def opened(self) -> list[str]:
@@ -84,16 +92,18 @@ def plan_steps(
     closed: Iterable[str],
     programs: Iterable[str],
     permitted: Iterable[str],
-    read_only: Iterable[str],
+    writable: Iterable[str] = (),
 ) -> MountSteps:
     """Put the findings of a search and the list of permitted files in order; pure."""
     folders = sorted([*((path, True) for path in opened), *((path, False) for path in closed)])
+    known = {path for path, _is_opened in folders}
+    folders += [(path, False) for path in writable if path not in known and _is_opened(path, folders)]
+    folders.sort()
     listed = set(permitted)
     return MountSteps(
         folders=tuple(folders),
         programs=tuple(path for path in sorted(listed) if not _is_opened(path, folders)),
-        covered=tuple(path for path in programs if path not in listed),
-        read_only=frozenset(read_only),
+        covered=tuple(path for path in programs if path not in listed and _is_opened(path, folders)),
     )
 
 
@@ -115,37 +125,40 @@ def apply_steps(steps: MountSteps) -> None:
     Raises:
         OSError: The path and the step are in its text.
     """
-    clones = {path: kernel.open_tree(path) for path in steps.opened}  # executable as they still are
+    entries = (*steps.folders, *((path, True) for path in steps.programs))
+    clones = {path: kernel.open_tree(path) for path, _is_opened in entries}  # as they still are
     root = os.open("/", os.O_PATH | os.O_CLOEXEC)
     kernel.set_mount_attributes(root, kernel.MOUNT_ATTR_NOEXEC)
     os.close(root)
-    for path, is_opened in (*steps.folders, *((path, True) for path in steps.programs)):
-        if is_opened:
-            _put(clones[path], path, kernel.MOUNT_ATTR_RDONLY if path in steps.read_only else 0)
-        else:
-            _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
+    for path, is_opened in entries:
+        _put(clones[path], path, kernel.MOUNT_ATTR_RDONLY if is_opened else kernel.MOUNT_ATTR_NOEXEC)
     for path in steps.covered:
         _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
+    for path in steps.other_names:
+        with contextlib.suppress(FileNotFoundError):  # hidden from the view
+            _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_RDONLY)
 
 
 def _put(tree: int, path: str, attributes: int) -> None:
-    if attributes:
-        kernel.set_mount_attributes(tree, attributes)
+    kernel.set_mount_attributes(tree, attributes)
     kernel.move_mount(tree, path)
     os.close(tree)
 
 
-def executable_mounts(mountinfo: str) -> set[str]:
+def executable_mounts(mountinfo: str) -> dict[str, bool]:
     """Mount points from which the kernel would execute or map code, by ``/proc/PID/mountinfo`` (proc(5)).
 
     Of several mounts at one point the last one counts: it covers the others.
+
+    Returns:
+        For each whether it is read-only.
     """
-    found: dict[str, bool] = {}
+    found: dict[str, list[str]] = {}
     for line in mountinfo.splitlines():
         fields = line.split(" ")
         if len(fields) > 5:
-            found[_unescape(fields[4])] = "noexec" not in fields[5].split(",")
-    return {path for path, is_executable in found.items() if is_executable}
+            found[_unescape(fields[4])] = fields[5].split(",")
+    return {path: "ro" in options for path, options in found.items() if "noexec" not in options}
 
 
 def _unescape(path: str) -> str:
@@ -159,17 +172,26 @@ def verify_mounts(pid: int, opened: Iterable[str]) -> None:
     """Compare what the kernel says with what was to stay executable.
 
     Raises:
-        ContainmentError: Something else is executable, or the mounts cannot be read.
+        ContainmentError: Something else is executable, or writable too, or the mounts cannot be read.
     """
     try:
         with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-            surplus = executable_mounts(file.read()) - set(opened)
+            fault = find_fault(file.read(), tuple(opened))
     except OSError as error:
         raise ContainmentError("seal-failed", f"the sandbox's mounts cannot be read: {error}") from error
-    if surplus:
-        raise ContainmentError(
-            "seal-failed", f"programs could be run from {min(surplus)}, which is not planned"
-        )
+    if fault:
+        raise ContainmentError("seal-failed", fault)
+
+
+def find_fault(mountinfo: str, opened: Sequence[str]) -> str:
+    """What stands against the plan in a list of mounts, empty if nothing does; pure."""
+    for path, is_read_only in sorted(executable_mounts(mountinfo).items()):
+        # With a folder comes what is mounted in it: protected settings, for one.
+        if not any(is_below(path, place) for place in opened):
+            return f"programs could be run from {path}, which is not planned"
+        if not is_read_only:
+            return f"what the worker writes in {path} could be run"
+    return ""
 
 
 class MountSealer:

@@ -14,7 +14,7 @@ notify     the eye: each command is judged and on record before it runs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -23,7 +23,6 @@ from stockade.policy.model import ExecPolicy
 from stockade.sandbox.filter import FilterWish
 from stockade.sandbox.noexec import MountSeal
 from stockade.sandbox.programs import Program, ProgramSet
-from stockade.sandbox.view import is_below
 
 LAYERS = ("mounts", "memfd", "landlock", "seccomp", "notify")
 
@@ -93,6 +92,9 @@ class SealPlan(Struct, frozen=True, kw_only=True):
             lines += [f"code may be loaded from: {path}" for path, is_opened in steps.folders if is_opened]
             lines += [f"but not from: {path}" for path, is_opened in steps.folders if not is_opened]
             lines.append(f"closed again in those: {len(steps.covered)} program files that are not permitted")
+            lines += [
+                f"read-only: {path} – another name of what may be executed" for path in steps.other_names
+            ]
         return lines
 
 
@@ -136,15 +138,11 @@ def plan_seal(
 
 
 def _plan_mounts(facts: SealFacts, writable: Sequence[str], worker_uid: int) -> MountSeal:
-    """Programs and library folders, each read-only if the worker could write it: writable xor executable."""
-
-    def with_mode(paths: Iterable[str]) -> tuple[tuple[str, bool], ...]:
-        return tuple((path, any(is_below(path, root) for root in writable)) for path in dict.fromkeys(paths))
-
     programs = (*(program.path for program in facts.programs.programs), *facts.programs.loaders)
     return MountSeal(
-        programs=with_mode(programs),
-        libraries=with_mode(facts.libraries),
+        programs=tuple(dict.fromkeys(programs)),
+        libraries=tuple(dict.fromkeys(facts.libraries)),
+        writable=tuple(writable),
         worker_uid=worker_uid,
         cache_folder=facts.cache_folder,
     )

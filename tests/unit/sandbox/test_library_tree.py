@@ -101,6 +101,21 @@ def test_programs_are_found_at_any_depth_whatever_their_mode(scan: Scan) -> None
 
 
 @pytest.mark.usefixtures("later")
+def test_a_second_name_of_a_file_is_seen_and_remembered(scan: Scan) -> None:
+    """link(2) changes a file's ctime, whatever folder the new name is in."""
+    rules = Rules(is_root_trusted=False, cache_folder=str(scan.cache))
+    assert scan_tree(str(scan.root), rules).linked == []
+    library = scan.root / "inner" / "deep" / "lib.so"
+    os.link(library, scan.root.with_name("elsewhere"))
+    for _ in range(2):
+        assert scan_tree(str(scan.root), rules).linked == [str(library)]
+    (scan.root / "inner" / "deep" / "new").write_bytes(LIBRARY)  # that folder alone is read again
+    assert scan_tree(str(scan.root), rules).linked == [str(library)]
+    scan.root.with_name("elsewhere").unlink()
+    assert scan_tree(str(scan.root), rules).linked == []
+
+
+@pytest.mark.usefixtures("later")
 def test_an_unchanged_tree_is_not_read_again(scan: Scan, opened: Opened) -> None:
     rules = Rules(is_root_trusted=False, cache_folder=str(scan.cache))
     first = scan_tree(str(scan.root), rules)

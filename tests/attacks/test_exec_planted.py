@@ -1,0 +1,147 @@
+"""What a worker left in a writable folder gives the next one no program and no code.
+
+Each try is made by a run that may write its workspace, on things that an earlier run can have
+put there; beside it stands what the same policy permits.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("userns", "bwrap", "room")]
+
+PYTHON = "/usr/bin/python3"
+WRITE = ["--write", "."]
+LIBRARY = sorted(glob.glob("/usr/lib/*/libz.so.1.*"))[0]
+
+OVERWRITE = """
+import subprocess, sys
+target, source, *command = sys.argv[1:]
+try:
+    with open(source, "rb") as file, open(target, "r+b") as other:
+        other.write(file.read())
+        other.truncate()
+    print("written")
+except OSError as error:
+    print(error.errno)
+print(subprocess.run(command, capture_output=True, text=True).stdout.strip())
+"""
+READ_ONLY = "30"  # EROFS
+
+Stockade = Callable[..., Any]
+
+
+def by_python(stockade: Stockade, policy: str, program: str, *arguments: object, **more: Any) -> Any:
+    return stockade([PYTHON, "-c", program, *map(str, arguments)], policy, extra=WRITE, **more)
+
+
+def test_a_second_name_of_a_listed_program_does_not_rewrite_it(stockade: Stockade, workspace: Path) -> None:
+    shutil.copy("/usr/bin/true", workspace / "tool")
+    os.link(workspace / "tool", workspace / "other")
+    shutil.copy("/usr/bin/true", workspace / "plain")
+    listed = "exec: {allow: [python3, ./tool]}\n"
+    done = by_python(stockade, listed, OVERWRITE, "other", "/usr/bin/id", "./tool", "-u")
+    assert done.out.split("\n") == [READ_ONLY, "", ""], done.err
+    done = by_python(stockade, listed, OVERWRITE, "plain", "/usr/bin/id", "./tool", "-u")
+    assert done.out.split("\n") == ["written", "", ""], done.err
+    assert done.code == 0
+
+
+def test_a_second_name_of_a_library_does_not_rewrite_it(stockade: Stockade, workspace: Path) -> None:
+    (workspace / "lib").mkdir()
+    shutil.copy(LIBRARY, workspace / "lib" / "x.so")
+    os.link(workspace / "lib" / "x.so", workspace / "y.so")
+    load = "import ctypes; print(hasattr(ctypes.CDLL('lib/x.so'), 'zlibVersion'))"
+    policy = "exec: {allow: [python3], libraries: [lib]}\n"
+    done = by_python(stockade, policy, OVERWRITE, "y.so", "/usr/bin/true", PYTHON, "-c", load)
+    assert done.out.split() == [READ_ONLY, "True"], done.err
+
+
+def test_nothing_can_be_written_and_executed(stockade: Stockade, workspace: Path) -> None:
+    """By the kernel's own list as the worker sees it, with git settings inside the library folder too."""
+    subprocess.run(["git", "init", "-q", workspace / ".venv" / "src" / "x"], check=True)
+    shutil.copy(LIBRARY, workspace / ".venv" / "src" / "x.so")
+    shutil.copy("/usr/bin/true", workspace / "tool")
+    look = """
+import ctypes
+mounts = [line.split()[4:6] for line in open("/proc/self/mountinfo")]
+print([where for where, options in mounts if not {"ro", "noexec"} & set(options.split(","))])
+ctypes.CDLL(".venv/src/x.so")
+"""
+    done = by_python(stockade, "exec: {allow: [python3, ./tool], libraries: [.venv]}\n", look)
+    assert done.out.strip() == "[]", done.err
+    assert done.code == 0, done.err
+
+
+def test_a_workspace_inside_the_program_s_own_tree_is_writable_and_not_executable(
+    stockade: Stockade, workspace: Path, tmp_path: Path
+) -> None:
+    application = tmp_path / "application"
+    (application / "lib").mkdir(parents=True)
+    (application / "bin").mkdir()
+    shutil.copy(PYTHON, application / "bin" / "tool")
+    workspace.rename(application / "work")
+    workspace.symlink_to(application / "work")
+    program = f"""
+import ctypes, shutil
+shutil.copy({LIBRARY!r}, "own.so")
+try:
+    ctypes.CDLL("./own.so")
+    print("loaded")
+except OSError as error:
+    print(error)
+"""
+    command = [str(application / "bin" / "tool"), "-c", program]
+    done = stockade(command, "exec: {}\n", extra=WRITE)
+    assert "failed to map" in done.out, done.out + done.err
+    assert stockade(command, "exec: {mode: any}\n", extra=WRITE).out == "loaded\n"
+
+
+def test_env_starts_no_program_that_lies_in_the_workspace(
+    stockade: Stockade, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The usual PATH of a virtual environment, and a listed script for `env NAME`."""
+    programs = workspace / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    shutil.copy("/usr/bin/id", programs / "nosuchprogram")
+    (programs / "python3").symlink_to(PYTHON)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    for name in ("nosuchprogram", "python3"):
+        (shown / f"by-{name}").write_text(f"#!/usr/bin/env {name}\nprint(4711)\n")
+        (shown / f"by-{name}").chmod(0o755)
+    policy = f"files: {{read: ['{shown}']}}\nexec: {{allow: [python3, '{shown}/*']}}\n"
+    program = """
+import subprocess, sys
+for command in sys.argv[1:]:
+    done = subprocess.run([command], capture_output=True, text=True)
+    print(command[-1], done.returncode, done.stdout.strip() or "nothing")
+"""
+    done = by_python(stockade, policy, program, shown / "by-nosuchprogram", shown / "by-python3")
+    assert done.out.splitlines() == ["m 126 nothing", "3 0 4711"], done.err  # env(1): 126, not executable
+    assert [record["program"] for record in done.denials(entry="exec")] == [f"{programs}/nosuchprogram"]
+
+
+@pytest.mark.parametrize("entry", ["WORK/bin/*", "OUTSIDE/tool"])
+def test_a_list_that_a_planted_file_or_link_would_widen_stops_the_run(
+    stockade: Stockade, workspace: Path, tmp_path: Path, entry: str
+) -> None:
+    (workspace / "bin").mkdir()
+    shutil.copy("/usr/bin/id", workspace / "bin" / "planted")
+    (workspace / "tool").symlink_to("/usr/bin/id")
+    (tmp_path / "tool").symlink_to(workspace / "tool")
+    entry = entry.replace("WORK", str(workspace)).replace("OUTSIDE", str(tmp_path))
+    done = stockade([PYTHON, "-c", "1"], f"exec: {{allow: ['{entry}']}}\n", extra=WRITE)
+    assert (done.code, done.records) == (102, []), done.err
+    assert entry in done.err
+    # The same where the worker does not write: it is the operator's own.
+    assert stockade([PYTHON, "-c", "1"], f"exec: {{allow: ['{entry}']}}\n").code == 0
