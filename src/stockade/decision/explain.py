@@ -285,7 +285,7 @@ def quote_program(entry: str) -> str:
 
 def _shown_program(attempt: Attempt) -> str:
     """What was typed, and the file if that says more; what was typed may be a lie."""
-    program = attempt.argv[0] if attempt.argv else ""
+    program = attempt.program_name
     shown = _quote_text(escape_text(program, 80))
     if attempt.file is None or attempt.file == program:
         return shown
@@ -296,7 +296,7 @@ def offer_entry(attempt: Attempt) -> str | None:
     """The entry that would list what was tried, None if none can."""
     from stockade.policy.problems import Rejected  # only a denial needs it
 
-    program = attempt.file or (attempt.argv[0] if attempt.argv else "")
+    program = attempt.file or attempt.program_name
     text = program.rpartition("/")[2] if is_in_program_folder(program) else program
     try:
         entry = parse_program(text)
@@ -307,7 +307,7 @@ def offer_entry(attempt: Attempt) -> str | None:
 
 def _path_of(attempt: Attempt) -> str:
     """A script's path as it was typed if that is one, else the file's."""
-    program = attempt.argv[0] if attempt.argv else ""
+    program = attempt.program_name
     file = attempt.file or program
     is_its_path = "/" in program and program.rpartition("/")[2] == file.rpartition("/")[2]
     return program if is_its_path else file

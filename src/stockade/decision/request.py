@@ -33,7 +33,9 @@ class Attempt(Struct, frozen=True, kw_only=True):
         authority: Host header or :authority, when a request head was read.
         credential_headers: Lower-case names of headers in the request that carry credentials.
         query_type: DNS question type, for example ``AAAA``.
-        argv: The command and its arguments as they were given, for exec; they may say anything.
+        program: The path that the kernel was given, for exec, where it is known.
+        argv: The command and its arguments as they were given, for exec; they may say anything, the first
+            word too.
         file: Real path of the file that would run, for exec, where it is known.
         is_script_of: That file is a script of this interpreter (`Script.text`), else None.
         call: A refused system call as text, for example ``memfd_create``, for exec and socket.
@@ -55,12 +57,18 @@ class Attempt(Struct, frozen=True, kw_only=True):
     authority: Host | HostRefusal | None = None
     credential_headers: tuple[str, ...] = ()
     query_type: str | None = None
+    program: str | None = None
     argv: tuple[str, ...] = ()
     file: str | None = None
     is_script_of: str | None = None
     call: str | None = None
     socket: str | None = None
     redirected: bool = False
+
+    @property
+    def program_name(self) -> str:
+        """How a command was called; what was typed where nothing was started."""
+        return self.program or (self.argv[0] if self.argv else "")
 
 
 class UpstreamProxy(Struct, frozen=True):

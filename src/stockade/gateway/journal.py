@@ -225,8 +225,8 @@ def target_text(attempt: Attempt) -> str:
     """The destination in one short phrase, for tables and summaries."""
     if attempt.call is not None:
         return attempt.call
-    if attempt.argv:
-        return attempt.argv[0]
+    if attempt.program_name:
+        return attempt.program_name
     if attempt.socket is not None:
         return attempt.socket
     if attempt.host is None:

@@ -150,20 +150,22 @@ class Commands:
         attempt = Attempt(
             entry=Entry.EXEC,
             protocol=Protocol.EXEC,
+            program=tried.path or tried.file,
             argv=tried.argv or (tried.path,),
             file=self._name_file(tried),
             is_script_of=tried.interpreter or None,
         )
         decision = self._decide(attempt, tried)
+        if tried.is_check:  # no command, and no way to make one of it: the flag is a register's
+            self._answer(sighting, decision)
+            return
 
         def recorded(seq: int) -> None:
-            if decision.verdict is Verdict.DENY:
-                self._eye.refuse(sighting, errno.EACCES)
-                return
-            self._remember(caller, seq)
-            if self._lists:  # no more than are permitted
-                self.started.add(attempt.file or "")
-            self._eye.let_go_on(sighting)
+            if decision.verdict is not Verdict.DENY:
+                self._remember(caller, seq)
+                if self._lists:  # no more than are permitted
+                    self.started.add(attempt.file or "")
+            self._answer(sighting, decision)
 
         self._journal.attempt(
             attempt,
@@ -174,6 +176,12 @@ class Commands:
             parent=self._describe_parent(caller),
             layer="notify",
         )
+
+    def _answer(self, sighting: Sighting, decision: Decision) -> None:
+        if decision.verdict is Verdict.DENY:
+            self._eye.refuse(sighting, errno.EACCES)
+        else:
+            self._eye.let_go_on(sighting)
 
     def _decide(self, attempt: Attempt, tried: CommandTry) -> Decision:
         if tried.unreadable:

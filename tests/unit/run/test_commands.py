@@ -27,6 +27,7 @@ from stockade.vocabulary import Identity, Phase
 MACHINE = os.uname().machine
 ARCHITECTURE = load_filter_table().architectures[MACHINE]
 PTRACE_ATTACH = 16
+AT_FDCWD, AT_EXECVE_CHECK = 2**32 - 100, 0x10000
 
 
 class EyeDouble:
@@ -97,12 +98,19 @@ class Scene:
         self.commands = Commands(eye, plan, lambda: engine, self.journal, lambda: None)
         self._kept: list[object] = []
 
-    def call_exec(self, path: str | Path, cookie: int = 1) -> None:
-        """The worker calls execve with this path as its one argument."""
+    def call_exec(
+        self, path: str | Path, cookie: int = 1, *, word: str = "", flags: int | None = None
+    ) -> None:
+        """The worker calls execve with one argument, the path if no other; execveat if there are flags."""
         text = ctypes.create_string_buffer(os.fsencode(path))
-        vector = (ctypes.c_void_p * 2)(ctypes.addressof(text))
-        self._kept += [text, vector]
-        self.call("execve", ctypes.addressof(text), ctypes.addressof(vector), cookie=cookie)
+        argument = ctypes.create_string_buffer(os.fsencode(word or path))
+        vector = (ctypes.c_void_p * 2)(ctypes.addressof(argument))
+        self._kept += [text, argument, vector]
+        pointers = ctypes.addressof(text), ctypes.addressof(vector)
+        if flags is None:
+            self.call("execve", *pointers, cookie=cookie)
+        else:
+            self.call("execveat", AT_FDCWD, *pointers, 0, flags, cookie=cookie)
 
     def call(self, name: str, *arguments: int, cookie: int = 1) -> None:
         padded = (*arguments, *[0] * (6 - len(arguments)))
@@ -162,6 +170,31 @@ def test_a_denied_command_is_answered_permission_denied_when_its_record_is_durab
     assert scene.eye.answers == []
     scene.ledger.sync()
     assert scene.eye.answers == [(1, errno.EACCES)]
+
+
+def test_what_a_record_says_of_a_command_is_about_its_path_and_not_about_its_first_argument(
+    scene: Scene, program: Path
+) -> None:
+    """The caller chooses argv[0]: execve(2)."""
+    scene.call_exec("/bin/sh", word=str(program))
+    scene.call_exec(program, word="/usr/bin/git")
+    (denied, allowed), (denial,) = scene.told("why", "argv"), scene.journal.denials
+    assert '"/bin/sh"' in str(denied[0])
+    assert str(program) not in str(denied[0])
+    assert "git" not in str(allowed[0])
+    assert (denied[1], allowed[1]) == ([str(program)], ["/usr/bin/git"])
+    assert denial.target == "/bin/sh"
+
+
+def test_a_question_whether_a_program_may_run_is_answered_as_a_command_and_is_none(
+    scene: Scene, program: Path
+) -> None:
+    scene.call_exec(program, 1, flags=AT_EXECVE_CHECK)
+    scene.call_exec("/bin/sh", 2, flags=AT_EXECVE_CHECK)
+    assert scene.eye.answers == [(1, "go on"), (2, errno.EACCES)]
+    assert scene.ledger.records == []
+    scene.call_exec(program, 3, flags=0)
+    assert scene.told("verdict") == [("allow",)]
 
 
 def test_what_was_read_of_a_caller_that_is_gone_is_neither_recorded_nor_answered(scene: Scene) -> None:
