@@ -91,7 +91,7 @@ def advise(ending: Ending) -> list[str]:
 
 
 def _about_missing(missing: Sequence[str]) -> str:
-    line = f"listed under exec and not on this machine: {', '.join(missing)}"
+    line = f"listed under exec and not here, or not in the view: {', '.join(missing)}"
     if all("/" in entry for entry in missing):
         return line
     return f"{line} (a name without / is looked for in /usr/bin and its like only; list others by their path)"
@@ -143,7 +143,6 @@ def explain_start_failure(path: str, number: int) -> str | None:
     """What helps when the command itself did not start, if a look at the file says so."""
     import errno
 
-    from stockade.policy.programs import PROGRAM_FOLDERS
     from stockade.sandbox.programs import interpreters_in
 
     try:
@@ -154,7 +153,7 @@ def explain_start_failure(path: str, number: int) -> str | None:
     except OSError:
         return None
     if number == errno.EACCES and not os.access(path, os.X_OK):
-        by_hand = _by_hand(path, interpreters_in(head, PROGRAM_FOLDERS))
+        by_hand = _by_hand(path, interpreters_in(head, lambda name: name))
         return f"it is not marked as executable: chmod +x {path}{by_hand}"
     if number == errno.ENOENT and head.startswith(b"#!"):
         return (

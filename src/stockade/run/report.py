@@ -83,7 +83,7 @@ def describe_ending(session: Session, code: int) -> Ending:
         permitted=tuple(program.path for program in plan.seal.programs),
         missing=plan.seal.missing,
         has_preset=policy is not None and any(map(policy.is_of_preset, policy.allow)),
-        libraries=None if mounts is None else tuple(path for path, _ in mounts.libraries),
+        libraries=None if mounts is None else mounts.libraries,
         workspace=str(plan.cwd),
         denied_any=bool(journal.denials),
         denied_programs=any(denial.entry for denial in journal.denials),
