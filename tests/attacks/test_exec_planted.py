@@ -1,4 +1,4 @@
-"""What a worker left in a writable folder gives the next one no program and no code.
+"""What a worker left in a writable folder gives the next one no program, no code and no setting.
 
 Each try is made by a run that may write its workspace, on things that an earlier run can have
 put there; beside it stands what the same policy permits.
@@ -129,6 +129,36 @@ for command in sys.argv[1:]:
     done = by_python(stockade, policy, program, shown / "by-nosuchprogram", shown / "by-python3")
     assert done.out.splitlines() == ["m 126 nothing", "3 0 4711"], done.err  # env(1): 126, not executable
     assert [record["program"] for record in done.denials(entry="exec")] == [f"{programs}/nosuchprogram"]
+
+
+@pytest.mark.needs("git")
+@pytest.mark.parametrize("mode", ["exec: {allow: [python3]}\n", "exec: {mode: any}\n"])
+def test_a_second_name_of_a_setting_or_of_a_policy_does_not_rewrite_it(
+    stockade: Stockade, workspace: Path, tmp_path: Path, mode: str
+) -> None:
+    """What git, an editor or the next run obeys; whoever made the link, the operator looks at one name."""
+    subprocess.run(["git", "init", "-q", workspace], check=True)
+    (workspace / ".vscode").mkdir()
+    (workspace / ".vscode" / "tasks.json").write_text("{}")
+    (workspace / "policy.yaml").write_text("version: 1\n" + mode)
+    guarded = [workspace / ".git" / "config", workspace / ".vscode" / "tasks.json", workspace / "policy.yaml"]
+    for number, path in enumerate(guarded):
+        os.link(path, workspace / f"second{number}")
+    (workspace / "plain").write_text("plain")
+    os.link(workspace / "plain", workspace / "second-plain")
+    before = [path.read_bytes() for path in guarded]
+    program = """
+import glob
+for name in sorted(glob.glob("second*")):
+    try:
+        open(name, "a").write("x")
+        print("written")
+    except OSError as error:
+        print(error.errno)
+"""
+    done = stockade([PYTHON, "-c", program], extra=[*WRITE, "-p", str(workspace / "policy.yaml")])
+    assert done.out.split() == ["written", *[READ_ONLY] * 3], done.err
+    assert [path.read_bytes() for path in guarded] == before
 
 
 @pytest.mark.parametrize("entry", ["WORK/bin/*", "OUTSIDE/tool"])

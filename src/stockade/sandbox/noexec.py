@@ -29,6 +29,7 @@ from msgspec import Struct
 from stockade.errors import ContainmentError, HostError, StockadeError
 from stockade.sandbox import kernel
 from stockade.sandbox.finish_view import cut_loose, protect
+from stockade.sandbox.other_names import files_in, find_other_names
 from stockade.sandbox.view import is_below
 
 
@@ -52,7 +53,6 @@ class MountSeal(Struct, frozen=True, kw_only=True):
     def work_out(self) -> MountSteps:
         """Search the library folders, and say what is to be put where."""
         from stockade.sandbox.library_scan import scan_libraries
-        from stockade.sandbox.other_names import find_other_names
 
         found = scan_libraries(
             self.libraries,
@@ -134,9 +134,13 @@ def apply_steps(steps: MountSteps) -> None:
         _put(clones[path], path, kernel.MOUNT_ATTR_RDONLY if is_opened else kernel.MOUNT_ATTR_NOEXEC)
     for path in steps.covered:
         _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
-    for path in steps.other_names:
+    _protect_names(steps.other_names)
+
+
+def _protect_names(paths: Iterable[str]) -> None:
+    for path in paths:
         with contextlib.suppress(FileNotFoundError):  # hidden from the view
-            _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_RDONLY)
+            protect(path, is_read_only=True)
 
 
 def _put(tree: int, path: str, attributes: int) -> None:
@@ -204,9 +208,18 @@ class MountSealer:
     Args:
         protected: Paths in the view, outer ones first, each with whether it becomes read-only.
         order: What stays executable, None for everything.
+        guarded: Files and folders that the worker must not change by another name either.
+        writable: Where such a name could be.
     """
 
-    def __init__(self, protected: Sequence[tuple[str, bool]], order: MountSeal | None) -> None:
+    def __init__(
+        self,
+        protected: Sequence[tuple[str, bool]],
+        order: MountSeal | None,
+        *,
+        guarded: Sequence[str] = (),
+        writable: Sequence[str] = (),
+    ) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = kernel.fork_quietly()
         if self.pid == 0:
@@ -215,7 +228,7 @@ class MountSealer:
                 own = theirs.fileno()
                 os.closerange(3, own)  # above all the lifelines: EOF must not wait for us
                 os.closerange(own + 1, 1 << 20)
-                _be_sealer(theirs, protected, order)
+                _be_sealer(theirs, protected, order, guarded, writable)
             finally:
                 os._exit(0)
         theirs.close()
@@ -259,18 +272,24 @@ class MountSealer:
 
 
 def _be_sealer(
-    control: socket.socket, protected: Sequence[tuple[str, bool]], order: MountSeal | None
+    control: socket.socket,
+    protected: Sequence[tuple[str, bool]],
+    order: MountSeal | None,
+    guarded: Sequence[str],
+    writable: Sequence[str],
 ) -> None:
     """The child's whole life. It ends by `os._exit` in any case, and with its parent."""
     kernel.die_with_parent(signal.SIGKILL)
     try:
         steps = None if order is None else order.work_out()
+        names = find_other_names(list(files_in(guarded)), writable, guarded)
         pid = int.from_bytes(control.recv(8), "big")  # an empty message (the supervisor is gone) is 0
         if pid == 0:
             return
         _enter_view(pid)
         for path, is_read_only in protected:
             protect(path, is_read_only=is_read_only)
+        _protect_names(names)
         cut_loose()
         if steps is not None:
             apply_steps(steps)

@@ -1,9 +1,10 @@
-"""Other names of what may be executed, where the worker can write: hard links made before the run.
+"""Other names of what a worker must not write, where it can write: hard links made before the run.
 
-"Writable or executable, not both" is a word about a file, and mounts keep it by name. A worker of
-an earlier run can have linked a program or a library to a second name in a writable folder; by that name
-this one would rewrite it. Package managers link too (uv, pnpm, conda), mostly to a cache
-outside of the view, so a second name is no reason to refuse: it becomes read-only.
+"Writable or executable, not both" and "settings stay as they are" are words about files, and mounts
+keep them by name. A worker of an earlier run can have linked a program, a library or a setting to a
+second name in a writable folder; by that name this one would rewrite it. Package managers link
+too (uv, pnpm, conda), mostly to a cache outside of the view, so a second name is no reason to
+refuse: it becomes read-only.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def find_other_names(
     """Names in writable folders of files that also have a name of their own.
 
     Args:
-        files: What may be executed or loaded. Those of ``/usr`` are root's and are left out, but where
+        files: What may be executed or loaded, or is protected. Those of ``/usr`` are root's and are left out, but where
             the worker may write there.
         writable: Where to look: folders and files. They are walked only if a file has a second name.
         read_only: Files and folders that the worker cannot write in any case.
@@ -51,11 +52,19 @@ def find_other_names(
         if len(found) > OTHER_NAMES_LIMIT:
             raise HostError(
                 "library-other-names",
-                f"{len(found)} files in {root} are second names of what may be executed,"
+                f"{len(found)} files in {root} are second names of what the worker must not write,"
                 f" {next(iter(found))} for one",
                 "make copies instead of hard links, or do not let the worker write there",
             )
     return tuple(found)
+
+
+def files_in(places: Sequence[str]) -> Iterator[str]:
+    """The files among some paths, and those in folders among them."""
+    for place in places:
+        yield place
+        for folder, _folders, names in os.walk(place):
+            yield from (os.path.join(folder, name) for name in names)
 
 
 def _is_in(path: str, places: Sequence[str]) -> bool:

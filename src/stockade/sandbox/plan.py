@@ -191,6 +191,12 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         return [(m.target, m.kind is MountKind.READ_ONLY) for m in self.mounts if m.is_late]
 
     @property
+    def guarded(self) -> list[str]:
+        """What the worker must not change, by whatever name (other_names.py): protected, hidden, or our own."""
+        kept = (m for m in self.mounts if (m.is_late and m.kind is MountKind.READ_ONLY) or m.covers)
+        return [mount.target for mount in kept]
+
+    @property
     def has_room(self) -> bool:
         return "room" not in self.layers_off
 

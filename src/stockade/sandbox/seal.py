@@ -93,7 +93,7 @@ class SealPlan(Struct, frozen=True, kw_only=True):
             lines += [f"but not from: {path}" for path, is_opened in steps.folders if not is_opened]
             lines.append(f"closed again in those: {len(steps.covered)} program files that are not permitted")
             lines += [
-                f"read-only: {path} – another name of what may be executed" for path in steps.other_names
+                f"read-only: {path} – a second name of what may be executed" for path in steps.other_names
             ]
         return lines
 

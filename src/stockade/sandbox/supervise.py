@@ -148,7 +148,10 @@ class Sandbox:
             raise
 
     def _build(self, meanwhile: Sequence[Callable[[], object]]) -> RoomSockets | None:
-        self._sealer = MountSealer(self.plan.late_mounts, self.plan.seal.mounts)
+        plan = self.plan
+        self._sealer = MountSealer(
+            plan.late_mounts, plan.seal.mounts, guarded=plan.guarded, writable=tuple(map(str, plan.writable))
+        )
         self._limits = open_limits(self.plan.limits)
         self.made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
         for paths, take in ((self.plan.stops, open_stop), (self.plan.holds, open_hold)):

@@ -109,7 +109,9 @@ def test_what_is_listed_and_not_here_is_said_when_something_went_wrong() -> None
         Ending(code=0, mode="closed", missing=("cc1", "/opt/x"), denied_any=True),
     ):
         (line,) = advise(ending)
-        assert line.startswith("listed under exec and not here, or not in the view: cc1, /opt/x (a name without /")
+        assert line.startswith(
+            "listed under exec and not here, or not in the view: cc1, /opt/x (a name without /"
+        )
     (by_path,) = advise(Ending(code=1, mode="closed", missing=("/opt/x",)))
     assert by_path == "listed under exec and not here, or not in the view: /opt/x"
 

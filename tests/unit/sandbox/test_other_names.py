@@ -9,7 +9,7 @@ import pytest
 
 from stockade.errors import HostError
 from stockade.sandbox import other_names
-from stockade.sandbox.other_names import find_other_names
+from stockade.sandbox.other_names import files_in, find_other_names
 
 
 @pytest.fixture
@@ -56,6 +56,12 @@ def test_links_are_not_followed_and_nothing_is_walked_without_a_second_name(
     (tmp_path / "outside").unlink()
     monkeypatch.setattr(other_names, "_names", None)
     assert find(work, work / "tool", Path("/usr/bin/perl"), work / "gone") == []
+
+
+def test_files_of_places_are_those_below_folders_and_the_places_themselves(work: Path) -> None:
+    found = set(files_in([str(work / "lib"), str(work / "text"), str(work / "gone")]))
+    assert found >= {str(work / "text"), str(work / "lib" / "x.so")}
+    assert str(work / "tool") not in found
 
 
 def test_too_many_are_refused(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
