@@ -17,6 +17,7 @@ from stockade.decision.engine import Engine
 from stockade.decision.request import Attempt
 from stockade.gateway.journal import Journal
 from stockade.policy.load import load_policy_text
+from stockade.run import commands
 from stockade.run.commands import SIGHTINGS_AT_ONCE, Commands
 from stockade.sandbox.eye import Sighting
 from stockade.sandbox.filter import load_filter_table
@@ -145,16 +146,23 @@ def test_a_permitted_command_goes_on_when_its_record_is_durable_and_not_before(
     assert scene.eye.answers == [(1, "go on")]
 
 
-def test_commands_that_wait_at_once_are_recorded_before_the_first_is_answered(
-    scene: Scene, program: Path
-) -> None:
-    # So they go to the disk by one write and one sync; but other connections wait meanwhile, so not all.
+def wait_together(scene: Scene, program: Path, count: int) -> list[object]:
+    """So many commands wait when the eye is looked at; what is given back must be kept until then."""
     text = ctypes.create_string_buffer(os.fsencode(program))
     vector = (ctypes.c_void_p * 2)(ctypes.addressof(text))
     args = (ctypes.addressof(text), ctypes.addressof(vector), 0, 0, 0, 0)
     number = ARCHITECTURE.numbers["execve"]
-    for cookie in range(SIGHTINGS_AT_ONCE + 3):
+    for cookie in range(count):
         scene.eye.sightings.append(Sighting(cookie, os.getpid(), number, ARCHITECTURE.audit, args))
+    return [text, vector]
+
+
+def test_commands_that_wait_at_once_are_recorded_before_the_first_is_answered(
+    scene: Scene, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So they go to the disk by one write and one sync; but other connections wait meanwhile, so not all.
+    monkeypatch.setattr(commands, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    _kept = wait_together(scene, program, SIGHTINGS_AT_ONCE + 3)
     scene.commands.look(1)
     assert len(scene.ledger.records) == SIGHTINGS_AT_ONCE
     assert scene.eye.answers == []
@@ -162,6 +170,17 @@ def test_commands_that_wait_at_once_are_recorded_before_the_first_is_answered(
     assert scene.eye.answers == [(cookie, "go on") for cookie in range(SIGHTINGS_AT_ONCE)]
     scene.commands.look(1)
     assert len(scene.ledger.records) == SIGHTINGS_AT_ONCE + 3
+
+
+def test_commands_that_take_long_leave_room_for_others_between_them(
+    scene: Scene, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(100))  # a second goes by from one look at it to the next
+    monkeypatch.setattr(commands, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    _kept = wait_together(scene, program, 3)
+    for count in (1, 2, 3):
+        scene.commands.look(1)
+        assert len(scene.ledger.records) == count
 
 
 def test_a_denied_command_is_answered_permission_denied_when_its_record_is_durable(scene: Scene) -> None:
