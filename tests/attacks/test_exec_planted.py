@@ -10,6 +10,7 @@ import glob
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,3 +176,40 @@ def test_a_list_that_a_planted_file_or_link_would_widen_stops_the_run(
     assert entry in done.err
     # The same where the worker does not write: it is the operator's own.
     assert stockade([PYTHON, "-c", "1"], f"exec: {{allow: ['{entry}']}}\n").code == 0
+
+
+SWAP = """
+import os, shutil, sys
+from pathlib import Path
+from stockade.errors import ContainmentError
+from stockade.policy.model import ExecPolicy
+from stockade.reactor import Reactor
+from stockade.sandbox.plan import SandboxRequest, plan_sandbox
+from stockade.sandbox.probe import probe_host
+from stockade.sandbox.supervise import Sandbox
+work = Path.cwd()
+request = SandboxRequest(argv=("true",), workspace=work, write=(work,), exec=ExecPolicy(allow=("./tool",)))
+plan = plan_sandbox(request, probe_host(request))
+if sys.argv[1] == "swap":
+    shutil.copy("/usr/bin/id", "new")
+    os.rename("new", "tool")
+sandbox = Sandbox(plan, Reactor())
+try:
+    sandbox.build()
+    print("built")
+except ContainmentError as error:
+    print(error.code)
+finally:
+    sandbox.close()
+"""
+
+
+@pytest.mark.parametrize(("how", "outcome"), [("leave", "built\n"), ("swap", "view-changed\n")])
+def test_a_listed_program_that_another_run_replaces_during_the_start_stops_it(
+    workspace: Path, how: str, outcome: str
+) -> None:
+    shutil.copy("/usr/bin/true", workspace / "tool")
+    done = subprocess.run(
+        [sys.executable, "-c", SWAP, how], cwd=workspace, capture_output=True, text=True, timeout=15
+    )
+    assert done.stdout == outcome, done.stderr

@@ -355,6 +355,10 @@ class Sandbox:
                         self._verify_place(root, mount.target, shown, is_shown=True)
                 elif mount.kind in hiding and (mount.covers or made):
                     self._verify_place(root, mount.target, mount.covers or made, is_shown=False)
+            writable = [str(path) for path in self.plan.writable]
+            for program in self.plan.seal.programs:  # a permitted one that another run may have replaced
+                if any(is_below(program.path, path) for path in writable):
+                    self._verify_place(root, program.path, program.identity, is_shown=True)
         finally:
             os.close(root)
 
