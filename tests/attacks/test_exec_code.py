@@ -183,6 +183,53 @@ def test_the_mounts_alone_hold_a_folder_of_libraries(payload: Payload, library_f
     assert refused(answers) == AGAINST_THE_FOLDER
 
 
+# --- other names of what may run -----------------------------------------------------------------
+
+# Both files had a second name before the run (an earlier worker can leave one): is writing by it the same?
+BY_ANOTHER_NAME = """
+import ctypes, os, subprocess
+def overwrite(path, source):
+    with open(source, "rb") as file: content = file.read()
+    try:
+        with open(path, "r+b") as file: file.write(content)
+    except OSError as error: return f"errno {error.errno}"
+    return "written"
+print(overwrite("same-tool", "/usr/bin/id"), overwrite("same.so", "/usr/bin/id"),
+      overwrite("deep/same.so", "/usr/bin/id"), overwrite("other", "/usr/bin/id"))
+print(b"uid=" in subprocess.run(["./tool"], capture_output=True).stdout)
+os.rename("deep", "moved")
+print(overwrite("moved/same.so", "/usr/bin/id"))
+"""
+LISTED_BY_NAME = "exec: {allow: [./tool], libraries: [lib]}\n"
+
+
+@pytest.fixture
+def other_names(workspace: Path, library_folder: Path) -> None:
+    shutil.copy("/usr/bin/true", workspace / "tool")
+    shutil.copy("/usr/bin/true", workspace / "other")
+    (workspace / "deep").mkdir()
+    os.link(workspace / "tool", workspace / "same-tool")
+    os.link(library_folder / "good.so", workspace / "same.so")
+    os.link(library_folder / "good.so", workspace / "deep" / "same.so")
+
+
+@pytest.mark.usefixtures("other_names")
+def test_what_may_run_is_not_written_by_another_name_that_it_has(stockade: Payload, workspace: Path) -> None:
+    for _again in range(2):  # the second time by what was remembered of the folder
+        run = stockade([PYTHON, "-c", BY_ANOTHER_NAME], LISTED_BY_NAME, extra=["--write", "."])
+        written, ran, moved = run.out.splitlines()
+        assert written == "errno 30 errno 30 errno 30 written"  # EROFS
+        assert (ran, moved) == ("False", "errno 30")
+        (workspace / "moved").rename(workspace / "deep")
+
+
+@pytest.mark.usefixtures("other_names")
+def test_the_other_name_is_a_way_in_where_the_mounts_are_given_up(stockade: Payload) -> None:
+    extra = ["--write", ".", "--without-layer=mounts"]
+    run = stockade([PYTHON, "-c", BY_ANOTHER_NAME], LISTED_BY_NAME, extra=extra)
+    assert run.out.splitlines() == ["written written written written", "True", "written"]
+
+
 # --- the record of what is repeated ------------------------------------------------------------
 
 REPEATED = """
