@@ -183,6 +183,27 @@ def test_the_mounts_alone_hold_a_folder_of_libraries(payload: Payload, library_f
     assert refused(answers) == AGAINST_THE_FOLDER
 
 
+PRELOAD = """
+import os, subprocess, sys
+for path in sys.argv[1:]:
+    seen = f"[line for line in open('/proc/self/maps') if {path!r} in line and 'x' in line.split()[1]]"
+    code = f"print(bool({seen}))"
+    done = subprocess.run([sys.executable, "-c", code], env={"LD_PRELOAD": path}, capture_output=True)
+    print(done.stdout.decode().strip(), b"cannot be preloaded" in done.stderr)
+"""
+
+
+def test_r144_a_preloaded_library_of_the_worker_s_own_is_not_loaded_and_the_system_s_is(
+    stockade: Payload, workspace: Path
+) -> None:
+    system = str(sorted(Path("/usr/lib").glob("*/libz.so.1.*"))[0])
+    own = shutil.copy(system, workspace / "own.so")
+    run = stockade([PYTHON, "-c", PRELOAD, str(own), system], LISTED)
+    assert run.out.splitlines() == ["False True", "True False"]
+    anything = stockade([PYTHON, "-c", PRELOAD, str(own), system], ANY)
+    assert anything.out.splitlines() == ["True False"] * 2
+
+
 # --- other names of what may run -----------------------------------------------------------------
 
 # Both files had a second name before the run (an earlier worker can leave one): is writing by it the same?
