@@ -46,7 +46,7 @@ def find_other_names(
         if seen > LIMIT_ENTRIES or len(found) > LIMIT_NAMES:
             first = next(iter(wanted.values()))
             raise HostError(
-                "too-many-names",
+                "too-many-links",
                 f"{first} and others that may run or be loaded have hard links, too many to look for"
                 f" or to close ({len(found)} found) in what the worker may write",
                 "copy those files instead of linking them, or open a smaller folder for writing",
