@@ -242,6 +242,10 @@ def test_what_may_run_is_not_written_by_another_name_that_it_has(stockade: Paylo
         assert written == "errno 30 errno 30 errno 30 written"  # EROFS
         assert (ran, moved) == ("False", "errno 30")
         (workspace / "moved").rename(workspace / "deep")
+    plan = stockade([PYTHON], LISTED_BY_NAME, extra=["--write", ".", "--dry-run"]).out
+    for name in ("same-tool", "same.so", "deep/same.so"):
+        assert f"read-only, another name of what may run: {workspace}/{name}\n" in plan
+    assert f"{workspace}/other" not in plan
 
 
 @pytest.mark.usefixtures("other_names")
