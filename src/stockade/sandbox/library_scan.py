@@ -77,11 +77,13 @@ class LibraryScan(Struct, frozen=True):
         closed: Folders inside opened ones that are noexec again.
         programs: Program files in what is opened, to be covered one by one; and folders that
             cannot be listed although they can be entered. Permitted programs are among them.
+        linked: Files in what is opened besides the system's that have other names too.
     """
 
     opened: tuple[str, ...]
     closed: tuple[str, ...]
     programs: tuple[str, ...]
+    linked: tuple[str, ...] = ()
 
 
 def scan_libraries(
@@ -140,6 +142,7 @@ class _Scan:
         self._closed: set[str] = set()
         self._programs: set[str] = set()
         self._leads: set[str] = set()
+        self._linked: set[str] = set()
         # A chain of links leaves the library folders for this one alone, which has links that change.
         self._valid_with = f"{system} {_ctime_of(ALTERNATIVES)}"
 
@@ -148,7 +151,9 @@ class _Scan:
         for folder in sorted(map(os.path.normpath, folders)):  # the outer before the inner
             if not self._is_open(folder) and os.path.isdir(folder):
                 self._opened.add(folder)
-                self._programs.update(scan_tree(folder, self._rules).programs)
+                tree = scan_tree(folder, self._rules)
+                self._programs.update(tree.programs)
+                self._linked.update(tree.linked)
 
     def open_system(self) -> None:
         own = set(self._opened)
@@ -187,6 +192,7 @@ class _Scan:
             opened=tuple(sorted(path for path, nearest in above.items() if nearest not in self._opened)),
             closed=tuple(sorted(self._closed)),
             programs=tuple(sorted(self._programs - loaders)),
+            linked=tuple(sorted(self._linked)),
         )
 
     def _open_application(self, folder: str) -> None:
@@ -198,6 +204,8 @@ class _Scan:
         rules = self._rules_of_system if is_of_system else self._rules
         tree = scan_tree(root, rules, ends_at=ends_at, leads_to=self._leads_to, valid_with=self._valid_with)
         self._programs.update(tree.programs)
+        if not is_of_system:
+            self._linked.update(tree.linked)
         self._leads.update(tree.leads)
         return tree
 

@@ -12,6 +12,7 @@ that are programs inside an opened folder get a noexec clone of themselves in tu
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -34,18 +35,21 @@ class MountSeal(Struct, frozen=True, kw_only=True):
     Attributes:
         programs: Files that may run, loaders among them: (path, becomes read-only).
         libraries: Folders besides the system's from which code may be loaded: (path, becomes read-only).
+        writable: What the worker may write, in which those files may have other names.
         worker_uid: Whose files in them are compared one by one (library_scan.py).
         cache_folder: Where the search is remembered; empty: nowhere.
     """
 
     programs: tuple[tuple[str, bool], ...] = ()
     libraries: tuple[tuple[str, bool], ...] = ()
+    writable: tuple[str, ...] = ()
     worker_uid: int = 0
     cache_folder: str = ""
 
     def work_out(self) -> MountSteps:
         """Search the library folders, and say what is to be put where."""
         from stockade.sandbox.library_scan import scan_libraries
+        from stockade.sandbox.other_names import find_other_names
 
         wanted = [path for path, _read_only in self.programs]
         found = scan_libraries(
@@ -56,7 +60,12 @@ class MountSeal(Struct, frozen=True, kw_only=True):
             on_progress=_say_progress,
         )
         read_only = {path for path, is_read_only in (*self.programs, *self.libraries) if is_read_only}
-        return plan_steps(found.opened, found.closed, found.programs, wanted, read_only)
+        # No worker could ever write in /usr (paths.py), or leave another name of what lies there.
+        may_be_linked = [path for path in wanted if path in read_only or not is_below(path, "/usr")]
+        others = find_other_names(
+            [*may_be_linked, *found.linked], writable=self.writable, read_only=sorted(read_only)
+        )
+        return plan_steps(found.opened, found.closed, found.programs, wanted, read_only, others)
 
 
 class MountSteps(Struct, frozen=True, kw_only=True):
@@ -67,12 +76,14 @@ class MountSteps(Struct, frozen=True, kw_only=True):
         programs: Permitted files outside opened folders.
         covered: Program files inside opened folders that are not permitted.
         read_only: Which of the opened become read-only.
+        other_names: Of what may run or be loaded, in what may be written: they become read-only as well.
     """
 
     folders: tuple[tuple[str, bool], ...]
     programs: tuple[str, ...]
     covered: tuple[str, ...]
     read_only: frozenset[str] = frozenset()
+    other_names: tuple[str, ...] = ()
 
     @property
     def opened(self) -> list[str]:
@@ -85,6 +96,7 @@ def plan_steps(
     programs: Iterable[str],
     permitted: Iterable[str],
     read_only: Iterable[str],
+    other_names: Iterable[str] = (),
 ) -> MountSteps:
     """Put the findings of a search and the list of permitted files in order; pure."""
     folders = sorted([*((path, True) for path in opened), *((path, False) for path in closed)])
@@ -94,6 +106,7 @@ def plan_steps(
         programs=tuple(path for path in sorted(listed) if not _is_opened(path, folders)),
         covered=tuple(path for path in programs if path not in listed),
         read_only=frozenset(read_only),
+        other_names=tuple(other_names),
     )
 
 
@@ -126,6 +139,9 @@ def apply_steps(steps: MountSteps) -> None:
             _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
     for path in steps.covered:
         _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
+    for path in steps.other_names:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # hidden in this view
+            _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC | kernel.MOUNT_ATTR_RDONLY)
 
 
 def _put(tree: int, path: str, attributes: int) -> None:

@@ -92,6 +92,7 @@ class SealPlan(Struct, frozen=True, kw_only=True):
             steps = self.mounts.work_out()
             lines += [f"code may be loaded from: {path}" for path, is_opened in steps.folders if is_opened]
             lines += [f"but not from: {path}" for path, is_opened in steps.folders if not is_opened]
+            lines += [f"read-only, another name of what may run: {path}" for path in steps.other_names]
             lines.append(f"closed again in those: {len(steps.covered)} program files that are not permitted")
         return lines
 
@@ -145,6 +146,7 @@ def _plan_mounts(facts: SealFacts, writable: Sequence[str], worker_uid: int) -> 
     return MountSeal(
         programs=with_mode(programs),
         libraries=with_mode(facts.libraries),
+        writable=tuple(writable),
         worker_uid=worker_uid,
         cache_folder=facts.cache_folder,
     )
