@@ -148,7 +148,7 @@ def test_r138_what_is_in_the_way_of_moving_aside_does_not_help(contained: Contai
     # The worker knows the run's id, and the folder around is its own.
     (home / ".claude").rmdir()
     script = (
-        f"mkdir -p .claude.left-by-{contained.run}/x .claude; echo x > .claude/settings.json; chmod 555 ."
+        "mkdir -p .claude.left-by-$STOCKADE_RUN/x .claude; echo x > .claude/settings.json; chmod 555 ."
     )
     options = ("--write", str(contained.work))
     contained("sh", "-c", script, options=options)
