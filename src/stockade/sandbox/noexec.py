@@ -233,12 +233,11 @@ class MountSealer:
         finally:
             self.close()
         if not answer.startswith(b"["):
+            from stockade.sandbox.seal_remedies import REMEDIES
+
             said = answer.decode(errors="replace") or "its builder ended without an answer"
             raise HostError(
-                "seal-failed",
-                f"layer mounts (noexec) could not be put up: {said}",
-                "mount_setattr needs kernel 5.12; `stockade doctor` tries it;"
-                " --without-layer=mounts gives this layer up, on record",
+                "seal-failed", f"layer mounts (noexec) could not be put up: {said}", REMEDIES["mounts"]
             )
         opened: list[str] = msgspec.json.decode(answer, type=list[str])
         return opened
@@ -262,7 +261,7 @@ def _be_sealer(
         pid = int.from_bytes(control.recv(8), "big")  # an empty message (the supervisor is gone) is 0
         if pid == 0:
             return
-        _enter_view(pid)
+        enter_view(pid)
         for path, is_read_only in protected:
             protect(path, is_read_only=is_read_only)
         cut_loose()
@@ -277,7 +276,7 @@ def _be_sealer(
     control.send(msgspec.json.encode([] if steps is None else steps.opened))
 
 
-def _enter_view(pid: int) -> None:
+def enter_view(pid: int) -> None:
     """Join the mount namespace of a process, with the rights of the user namespace that owns it."""
     mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
     owner = fcntl.ioctl(mounts, kernel.NS_GET_USERNS)

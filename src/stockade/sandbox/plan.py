@@ -6,6 +6,7 @@ same plan is printed by ``--dry-run``, compared in tests, and carried out by sup
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -304,12 +305,14 @@ def _refuse_unknown_layers(layers_off: frozenset[str]) -> None:
 
 def _refuse_missing_layers(layers_off: frozenset[str], host: HostFacts) -> None:
     if host.seal.landlock_abi == 0 and "landlock" not in layers_off:
+        from stockade.sandbox.seal_remedies import REMEDIES
+
+        number = host.seal.landlock_errno
         raise HostError(
             "landlock-missing",
-            "this kernel has no Landlock, and no other layer keeps a permitted program from writing"
-            " code into itself through /proc/self/mem",
-            "start the kernel with lsm=landlock (CONFIG_SECURITY_LANDLOCK); or give the layer up, on record:"
-            " --without-layer=landlock",
+            f"layer landlock cannot be had here (errno {number}, {os.strerror(number)}), and no other layer"
+            " keeps a permitted program from writing code into itself through /proc/self/mem",
+            REMEDIES["landlock"],
         )
 
 

@@ -37,12 +37,14 @@ class SealFacts(Struct, frozen=True, kw_only=True):
             those of `exec: libraries`.
         cache_folder: Where searches of them are remembered.
         landlock_abi: 0 without Landlock.
+        landlock_errno: Why there is none.
     """
 
     programs: ProgramSet = ProgramSet()
     libraries: tuple[str, ...] = ()
     cache_folder: str = ""
     landlock_abi: int = 0
+    landlock_errno: int = 0
 
 
 class SealPlan(Struct, frozen=True, kw_only=True):

@@ -36,9 +36,9 @@ def probe_seal(
     Raises:
         UserError: A path of the policy cannot be used.
     """
-    abi = probe_landlock()
+    abi, refusal = probe_landlock()
     if policy.mode == "any":
-        return SealFacts(landlock_abi=abi)
+        return SealFacts(landlock_abi=abi, landlock_errno=refusal)
     programs = probe_programs(
         policy, launched=launched, workspace=workspace, writable=writable, search_path=search_path
     )
@@ -48,6 +48,7 @@ def probe_seal(
         libraries=(*own, *_listed_folders(policy, workspace)),
         cache_folder=cache_folder,
         landlock_abi=abi,
+        landlock_errno=refusal,
     )
 
 

@@ -189,7 +189,7 @@ class Sandbox:
         verify_private(self._stage_pid)
         self._verify_view()  # a file that was put over itself is the same file
         self._mark("mounts sealed")
-        stage = self._seal_stage(order)
+        stage = self._seal_stage(order, stage)
         self._mark("stage sealed")
         self.facts = describe_enforcement(self.plan, stage, outside, self._room, opened, self._limits)
         return self._room.sockets if self._room is not None else None
@@ -214,19 +214,19 @@ class Sandbox:
             rules=rules,
         )
 
-    def _seal_stage(self, order: bytes) -> StageFacts:
+    def _seal_stage(self, order: bytes, ready: StageFacts) -> StageFacts:
         """Let the stage bind itself, and take over the eye."""
         seal = self.plan.seal
         self._alive().send_order(order, [])
         message, fds = self._await_message("stage")
         if fds:
             self.eye = Eye(fds[0], self._stage_pid)
+            self.eye.verify_reading()
         if message.startswith("seal-failed "):
-            raise explain_seal_failure(message.split(" "))
+            raise explain_seal_failure(message.split(" "), has_eye=seal.has_eye)
         facts = parse_facts(message, "sealed")
-        verify_sealed(
-            facts, has_filter=seal.filter.is_needed, has_eye=self.eye is not None or not seal.has_eye
-        )
+        has_eye = self.eye is not None or not seal.has_eye
+        verify_sealed(facts, ready, has_filter=seal.filter.is_needed, has_eye=has_eye)
         return facts
 
     def _last_step(self) -> str:
