@@ -13,11 +13,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from stockade.decision.explain import offered_entry
 from stockade.decision.request import Attempt, Decision
 from stockade.net.host import Host, HostRefusal
 from stockade.protocol.effects import RecordOutcome
 from stockade.vocabulary import Protocol as Spoken
-from stockade.vocabulary import Verdict
+from stockade.vocabulary import Reason, Verdict
 
 
 class LedgerWriter(Protocol):
@@ -34,6 +35,9 @@ class Denial(Struct, frozen=True):
     Attributes:
         name: The name or address alone, by which a question belongs to its connection.
         is_question: A name was asked for, and no connection tried (so far).
+        program: Of a refused system call the file that made it, of a command the file that it would start.
+        permit: What in the policy would permit it: an entry of `exec: allow` for a command, a key for a
+            system call. Empty for all else, and where nothing does.
     """
 
     target: str
@@ -41,6 +45,8 @@ class Denial(Struct, frozen=True):
     why: str
     name: str
     is_question: bool = False
+    program: str = ""
+    permit: str = ""
 
 
 class Unreached(Struct, frozen=True):
@@ -70,7 +76,7 @@ class Journal:
         self.attempts: Counter[Verdict] = Counter()
         self.denials: Counter[Denial] = Counter()
         self.denials_left_out = 0
-        self.common_denials = 0
+        self.common_denials: Counter[Denial] = Counter()
         self.unreached: Counter[Unreached] = Counter()
         self._under_way: dict[int, Attempt] = {}  # let through, outcome to come
 
@@ -81,22 +87,22 @@ class Journal:
         recorded: Callable[[int], None] | None,
         *,
         is_common: bool = False,
+        permit: str = "",
         **more: object,
     ) -> int:
         """Append one attempt; `recorded(seq)` is called when it is durable.
 
         Args:
             is_common: An ordinary program tries this and goes on without: the summary for
-                people leaves it out, the record does not.
+                people leaves it out unless the command failed, the record does not.
+            permit: The key of the policy that would permit a refused system call.
         """
         fields = attempt_fields(attempt, decision)
         fields["policy"] = self.policy_digest
         fields.update(more)
         self.attempts[decision.verdict] += 1
-        if decision.verdict is Verdict.DENY and is_common:
-            self.common_denials += 1
-        elif decision.verdict is Verdict.DENY:
-            self._count_denial(attempt, decision)
+        if decision.verdict is Verdict.DENY:
+            self._count_denial(_describe_denial(attempt, decision, permit), is_common=is_common)
         seq = self._ledger.append("attempt", fields, recorded)
         has_outcome = (
             attempt.host is not None and attempt.query_type is None
@@ -128,16 +134,23 @@ class Journal:
         """Append a record of another kind."""
         self._ledger.append(kind, fields)
 
-    def _count_denial(self, attempt: Attempt, decision: Decision) -> None:
-        host = attempt.host
-        name = "" if host is None else host.name if isinstance(host, Host) else host.raw
-        is_question = attempt.query_type is not None
-        target = f"{name} (name question)" if is_question else target_text(attempt)
-        denial = Denial(target, decision.reason.value, decision.why, name, is_question)
-        if denial in self.denials or len(self.denials) < self.KEPT_DENIALS:
-            self.denials[denial] += 1
-        else:
+    def _count_denial(self, denial: Denial, *, is_common: bool) -> None:
+        counted = self.common_denials if is_common else self.denials
+        if denial in counted or len(counted) < self.KEPT_DENIALS:
+            counted[denial] += 1
+        elif not is_common:
             self.denials_left_out += 1
+
+
+def _describe_denial(attempt: Attempt, decision: Decision, permit: str) -> Denial:
+    host = attempt.host
+    name = "" if host is None else host.name if isinstance(host, Host) else host.raw
+    is_question = attempt.query_type is not None
+    target = f"{name} (name question)" if is_question else target_text(attempt)
+    program = (attempt.program if attempt.call else attempt.file) or ""
+    if decision.reason is Reason.PROGRAM_NOT_LISTED:
+        permit = offered_entry(attempt) or ""
+    return Denial(target, decision.reason.value, decision.why, name, is_question, program, permit)
 
 
 def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
@@ -177,6 +190,8 @@ def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
         fields["call"] = attempt.call
     if attempt.argv:
         fields["argv"] = list(attempt.argv)
+    if attempt.program is not None:
+        fields["program"] = attempt.program or None
     if attempt.file is not None:
         fields["file"] = attempt.file
     if attempt.is_script_of is not None:

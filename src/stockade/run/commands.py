@@ -39,6 +39,7 @@ from stockade.vocabulary import Entry, Protocol, Reason, Verdict
 EQUAL_CALLS_RECORDED = 5
 KINDS_OF_CALLS_KEPT = 500
 EXECS_KEPT = 10_000
+NAMES_KEPT = 500
 
 
 class _Exec(Struct):
@@ -55,6 +56,7 @@ class _CallRecord(Struct, frozen=True):
     decision: Decision
     fields: dict[str, object]
     is_common: bool
+    permit: str
 
 
 class _CallCount(Struct):
@@ -71,6 +73,9 @@ class Commands:
     Args:
         engine: Gives the engine in force.
         done: Called when nobody is left who could be seen.
+
+    Attributes:
+        not_found: Names of programs that were looked for and are nowhere, the first ones.
     """
 
     def __init__(
@@ -94,6 +99,7 @@ class Commands:
         self._execs: dict[int, _Exec] = {}
         self._calls: dict[tuple[str, str], _CallCount] = {}
         self.refused_calls = 0
+        self.not_found: set[str] = set()
 
     def look(self, events: int) -> None:
         """Take one sighting; the reactor calls again while there are more."""
@@ -133,6 +139,7 @@ class Commands:
         if not self._eye.is_waiting(sighting):
             return  # killed: what was read could be somebody else's
         if tried.nothing:
+            self._note_missing(tried.path)
             # Never "go on" without a record: by now the path may lead to a program (another thread's trick).
             self._eye.refuse(sighting, tried.nothing)
             return
@@ -140,6 +147,7 @@ class Commands:
             entry=Entry.EXEC,
             protocol=Protocol.EXEC,
             argv=tried.argv or (tried.path,),
+            program=tried.path or tried.file,
             file=self._name_file(tried),
             is_script_of=tried.interpreter or None,
         )
@@ -156,11 +164,15 @@ class Commands:
             attempt,
             decision,
             recorded,
-            program=tried.path or tried.file,
             pid=caller.inner_pid,
             parent=self._describe_parent(caller),
             layer="notify",
         )
+
+    def _note_missing(self, path: str) -> None:
+        """Remember what was looked for in vain, for the end of the run; it has no record."""
+        if len(self.not_found) < NAMES_KEPT:
+            self.not_found.add(path.rpartition("/")[2])
 
     def _decide(self, attempt: Attempt, tried: CommandTry) -> Decision:
         if tried.unreadable:
@@ -205,13 +217,14 @@ class Commands:
             return
         self.refused_calls += 1
         call = describe_call(self._table, self._machine, sighting.number, sighting.args, sighting.arch)
-        attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call)
         program = caller.program
+        attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call, program=program)
         record = _CallRecord(
             attempt,
             self._engine().refuse_call(attempt, refused),
-            self._describe_call(caller, program, refusal),
+            self._describe_call(caller, refusal),
             refusal.common,
+            refused.permit or "",
         )
         key = program, call
         count = self._calls.get(key)
@@ -237,9 +250,8 @@ class Commands:
             )
         return refusal, RefusedCall(refusal.name, refusal.reason, refusal.why, find_permit(*asked))
 
-    def _describe_call(self, caller: Caller, program: str, refusal: Refusal) -> dict[str, object]:
+    def _describe_call(self, caller: Caller, refusal: Refusal) -> dict[str, object]:
         return {
-            "program": program or None,
             "pid": caller.inner_pid,
             "exec": self._find_exec(caller.pid, caller.start_time, caller.image),
             "layer": refusal.layer,
@@ -247,7 +259,13 @@ class Commands:
 
     def _append(self, record: _CallRecord, recorded: Callable[[int], None] | None, **more: object) -> None:
         self._journal.attempt(
-            record.attempt, record.decision, recorded, is_common=record.is_common, **record.fields, **more
+            record.attempt,
+            record.decision,
+            recorded,
+            is_common=record.is_common,
+            permit=record.permit,
+            **record.fields,
+            **more,
         )
 
     def close(self) -> None:

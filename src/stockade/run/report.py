@@ -15,15 +15,18 @@ from stockade.errors import StockadeError, UserError
 from stockade.gateway.journal import Denial, Journal
 from stockade.ledger.record import Redactor, clean_text
 from stockade.run.completeness import Completeness
+from stockade.run.hints import find_hints
 from stockade.run.own_files import resolve_own
+from stockade.run.refused import describe_commands, describe_common, describe_compilers, sort_denials
 from stockade.sandbox import kernel
 from stockade.sandbox.supervise import WorkerExit
-from stockade.vocabulary import Verdict
+from stockade.vocabulary import Reason, Verdict
 
 if TYPE_CHECKING:
     from stockade.run.session import Session
 
 DENIALS_SHOWN = 12
+LINE_LIMIT = 1000  # what would permit it stands at the end of a line
 
 
 def closing_fields(
@@ -52,31 +55,58 @@ def closing_fields(
 def print_start_failure(program: str, step: str, number: int) -> None:
     """Say why the command did not start, as a shell would; the exit code alone says no name."""
     what = clean_text(program, 200) if step == "exec" else f"{clean_text(program, 200)} ({step})"
-    print(f"stockade: cannot start {what}: {os.strerror(number)}", file=sys.stderr)
+    hint = f"; {_unmarked(program)}" if step == "exec" and _is_unmarked(program) else ""
+    print(f"stockade: cannot start {what}: {os.strerror(number)}{hint}", file=sys.stderr)
 
 
-def print_summary(session: Session, completeness: Completeness | None, left_behind: list[str]) -> None:
+def _is_unmarked(program: str) -> bool:
+    """A file that lacks the bit that makes it a program."""
+    return "/" in program and os.path.isfile(program) and not os.access(program, os.X_OK)
+
+
+def _unmarked(program: str) -> str:
+    from stockade.run.program_files import probe_script
+
+    script = probe_script(program)
+    by_hand = " ".join((*(() if script is None else script.command), program))
+    run_it = f", or run it as `{clean_text(by_hand, 300)}`" if script is not None else ""
+    return f"it is not marked as a program: chmod +x {clean_text(program, 200)}{run_it}"
+
+
+def print_summary(
+    session: Session, completeness: Completeness | None, left_behind: list[str], ended: WorkerExit
+) -> None:
     """Tell the person, on standard error, what was refused and how it could be allowed."""
-    lines = [*summary_lines(session, completeness), *left_behind_lines(left_behind)]
+    has_failed = ended.shell_code != 0
+    lines = [
+        *summary_lines(session, completeness, has_failed=has_failed),
+        *hint_lines(session, has_failed=has_failed),
+        *left_behind_lines(left_behind),
+    ]
     if lines:
         print("\n".join(lines), file=sys.stderr)
 
 
-def summary_lines(session: Session, completeness: Completeness | None) -> list[str]:
-    """The summary's lines; none when nothing was refused or out of reach and all is on record."""
+def summary_lines(
+    session: Session, completeness: Completeness | None, *, has_failed: bool = False
+) -> list[str]:
+    """The summary's lines; none when nothing was refused or out of reach and all is on record.
+
+    Args:
+        has_failed: The command did, so what programs mostly do without is told as well.
+    """
     journal = session.journal
-    denied = journal.attempts[Verdict.DENY] - journal.common_denials
+    denied = journal.attempts[Verdict.DENY] - journal.common_denials.total()
     lines: list[str] = []
     if denied:
         passed = journal.attempts.total() - journal.attempts[Verdict.DENY]
         of_them = _questions_among(journal, denied)
         lines.append(f"stockade: {_count(denied, 'attempt')} denied{of_them}, {passed} let through")
-        shown = shown_denials(journal)
-        redactor = session.ledger.redactor
-        lines += [_denial_line(denial, times, redactor) for denial, times in shown[:DENIALS_SHOWN]]
-        left_out = len(shown) - DENIALS_SHOWN + journal.denials_left_out
-        if left_out > 0:
-            lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
+        lines += _denial_lines(journal, session.ledger.redactor)
+    common = list(describe_common(journal.common_denials)) if has_failed else []
+    if common:
+        lines.append("stockade: refused too, though programs mostly go on without")
+        lines += [_line(times, text, session.ledger.redactor) for times, text in common]
     lines += _unreached_lines(journal, session.ledger.redactor)
     lines += [f"stockade: {limit.message}" for limit in session.limits_reached()]
     if completeness is not None and not completeness.is_exact:
@@ -85,6 +115,28 @@ def summary_lines(session: Session, completeness: Completeness | None) -> list[s
     if lines:
         lines.append(f"stockade: the whole record: {_log_command(session)}")
     return lines
+
+
+def _denial_lines(journal: Journal, redactor: Redactor) -> list[str]:
+    parts = sort_denials(shown_denials(journal))
+    lines: list[str] = []
+    if parts.commands:
+        times, (names, offer) = describe_commands(parts.commands)
+        lines += [_line(times, names, redactor), f"       {_clean(offer, redactor)}"]
+    lines += [_line(times, text, redactor) for times, text in describe_compilers(parts.compilers)]
+    lines += [_denial_line(denial, times, redactor) for denial, times in parts.others[:DENIALS_SHOWN]]
+    left_out = len(parts.others) - DENIALS_SHOWN + journal.denials_left_out
+    if left_out > 0:
+        lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
+    return lines
+
+
+def _line(times: int, text: str, redactor: Redactor) -> str:
+    return f"  {_times(times)} {_clean(text, redactor)}"
+
+
+def _clean(text: str, redactor: Redactor) -> str:
+    return clean_text(redactor.text(text), LINE_LIMIT)
 
 
 def _unreached_lines(journal: Journal, redactor: Redactor) -> list[str]:
@@ -97,6 +149,21 @@ def _unreached_lines(journal: Journal, redactor: Redactor) -> list[str]:
         lines.append(f"  {_times(times)} {target}  {place.outcome}: {clean_text(place.detail, 100)}")
     more = len(journal.unreached) - DENIALS_SHOWN
     return [*lines, f"  … and {_count(more, 'other place')}"] if more > 0 else lines
+
+
+def hint_lines(session: Session, *, has_failed: bool) -> list[str]:
+    """What no record says, and may be why the command did not do what it should."""
+    refused = {d.program for d in session.journal.denials if d.reason == Reason.PROGRAM_NOT_LISTED}
+    not_found = () if session.commands is None else session.commands.not_found
+    programs = session.policy.exec
+    hints = find_hints(
+        session.sandbox.plan,
+        () if programs is None else programs.libraries,
+        refused=refused,
+        not_found=not_found,
+        has_failed=has_failed,
+    )
+    return [f"stockade: {_clean(hint, session.ledger.redactor)}" for hint in hints]
 
 
 def left_behind_lines(paths: list[str]) -> list[str]:
@@ -131,7 +198,7 @@ def _questions_among(journal: Journal, denied: int) -> str:
 
 
 def _denial_line(denial: Denial, times: int, redactor: Redactor) -> str:
-    target, why = clean_text(redactor.url(denial.target), 100), clean_text(redactor.text(denial.why), 300)
+    target, why = clean_text(redactor.url(denial.target), 100), _clean(denial.why, redactor)
     return f"  {_times(times)} {target}  {denial.reason}: {why}"
 
 

@@ -327,7 +327,7 @@ class Session:
         if self._exit.exec_errno is not None:
             print_start_failure(self.options.argv[0], self._exit.step, self._exit.exec_errno)
         if not self.options.is_quiet:
-            print_summary(self, completeness, left_behind)
+            print_summary(self, completeness, left_behind, self._exit)
         return self._exit.shell_code
 
     def _weigh(self, counts: RoomCounts) -> Completeness:

@@ -42,7 +42,9 @@ def run_contained(options: RunOptions) -> int:
         report = ReportFile(options.report, (os.path.realpath("."), *folders))
     plan = plan_run(options, policy, shelf, run_id)
     if options.is_dry_run:
-        print("\n".join(plan.describe()))
+        from stockade.run.planned import print_plan
+
+        print_plan(plan, policy.exec, as_json=options.as_json)
         return 0
     reactor = Reactor()
     sandbox = Sandbox(plan, reactor)
