@@ -148,7 +148,7 @@ def _describe_denial(attempt: Attempt, decision: Decision, permit: str) -> Denia
     is_question = attempt.query_type is not None
     target = f"{name} (name question)" if is_question else target_text(attempt)
     program = (attempt.program if attempt.call else attempt.file) or ""
-    if decision.reason is Reason.PROGRAM_NOT_LISTED:
+    if decision.reason is Reason.PROGRAM_NOT_LISTED and attempt.file:
         permit = offered_entry(attempt) or ""
     return Denial(target, decision.reason.value, decision.why, name, is_question, program, permit)
 
@@ -190,8 +190,8 @@ def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
         fields["call"] = attempt.call
     if attempt.argv:
         fields["argv"] = list(attempt.argv)
-    if attempt.program is not None:
-        fields["program"] = attempt.program or None
+    if attempt.program is not None or attempt.call is not None:
+        fields["program"] = attempt.program
     if attempt.file is not None:
         fields["file"] = attempt.file
     if attempt.is_script_of is not None:

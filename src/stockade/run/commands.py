@@ -218,7 +218,7 @@ class Commands:
         self.refused_calls += 1
         call = describe_call(self._table, self._machine, sighting.number, sighting.args, sighting.arch)
         program = caller.program
-        attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call, program=program)
+        attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call, program=program or None)
         record = _CallRecord(
             attempt,
             self._engine().refuse_call(attempt, refused),
