@@ -7,6 +7,7 @@ is that the whole seal is not, and that each command has its record all the same
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -227,6 +228,51 @@ def test_a_thread_that_calls_execve_while_others_run(stockade: Payload) -> None:
     assert [record["verdict"] for record in run.attempts(entry="exec")] == ["allow", "deny", "allow"]
 
 
+# The first thread of a process ends alone (exit, not exit_group): what is left calls execve.
+HEADLESS = """
+import ctypes, os, threading
+pid = os.fork()
+if pid == 0:
+    def left():
+        state = ""
+        while state != "Z":
+            with open("/proc/self/stat") as file: state = file.read().rsplit(")", 1)[1].split()[0]
+        for path in ("/usr/bin/id", "/usr/bin/true"):
+            try: os.execv(path, [path, "headless"])
+            except OSError as error: assert error.errno == 13
+    threading.Thread(target=left).start()
+    ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+print(pid, os.waitpid(pid, 0)[1])
+"""
+
+
+def test_a_process_whose_first_thread_has_ended_is_named_all_the_same(stockade: Payload) -> None:
+    run = stockade([PYTHON, "-c", HEADLESS], LISTED)
+    pid, status = run.out.split()
+    assert status == "0", run.err
+    records = [record for record in run.attempts(entry="exec") if record["argv"][-1] == "headless"]
+    assert [record["verdict"] for record in records] == ["deny", "allow"]
+    assert {record["pid"] for record in records} == {int(pid)}
+    assert {record["parent"]["program"] for record in records} == {os.path.realpath(PYTHON)}
+
+
+# Numbers of processes are the worker's own, by whatever way its /proc is reached.
+ROUNDABOUT = """
+import os, subprocess
+own = os.getpid()
+for path in (f"/proc/{own}/exe", f"/proc/self/../{own}/exe", "/proc/self/../self/exe",
+             f"/proc/thread-self/../../../{own}/root/usr/bin/python3", "/../../proc/self/exe",
+             "/usr/../../../../usr/bin/python3"):
+    print(subprocess.run([path, "-c", "print(1)"], capture_output=True).stdout.decode().strip())
+"""
+
+
+def test_r145_ways_through_proc_and_above_the_root_lead_where_they_lead_the_worker(stockade: Payload) -> None:
+    run = stockade([PYTHON, "-c", ROUNDABOUT], LISTED)
+    assert run.out.split() == ["1"] * 6, run.err
+    assert {r["file"] for r in run.attempts(entry="exec", verdict="allow")} == {os.path.realpath(PYTHON)}
+
+
 # `subprocess` starts by vfork, posix_spawn shares memory as well, os.fork is an ordinary child; execveat
 # takes a descriptor, or a name below one.
 STARTS = """
@@ -263,6 +309,39 @@ def test_every_way_to_start_a_command_is_seen_once_and_judged_alike(stockade: Pa
     assert run.out.splitlines() == ["0 0 0 0 0 0", "13 13 13 13 13 13"], run.err
     assert len(run.attempts(entry="exec", verdict="allow", file="/usr/bin/true")) == 6
     assert len(run.denials(entry="exec", file="/usr/bin/id")) == 6
+
+
+# --- what lies there ---------------------------------------------------------------------------------
+
+REPLACED = """
+import subprocess, sys
+for line in sys.stdin:
+    try: print(subprocess.run(["./tool"]).returncode, flush=True)
+    except OSError as error: print("errno", error.errno, flush=True)
+"""
+
+
+@pytest.mark.parametrize("layers_off", [(), ("mounts", "landlock")], ids=["sealed", "eye-alone"])
+def test_r141_a_listed_program_that_is_replaced_while_the_run_goes_on_is_another_program(
+    stockade: Payload, workspace: Path, layers_off: tuple[str, ...]
+) -> None:
+    shutil.copy("/usr/bin/true", workspace / "tool")
+    shutil.copy("/usr/bin/false", workspace / "new")
+    extra = [f"--without-layer={name}" for name in layers_off]
+    worker = stockade.start([PYTHON, "-c", REPLACED], "exec: {allow: [./tool]}\n", extra=extra)
+    said = []
+    for step in range(2):
+        if step == 1:
+            os.rename(workspace / "new", workspace / "tool")
+        worker.stdin.write(b"now\n")
+        worker.stdin.flush()
+        said.append(worker.stdout.readline().decode().strip())
+    out, err = worker.communicate(b"", timeout=15)
+    run = stockade.finish(worker, out, err)
+    assert said == ["0", f"errno {EACCES}"]
+    (denied,) = run.denials(entry="exec")
+    assert denied["program"] == "./tool"
+    assert denied["file"] == f"{workspace}/tool (another file since the start)"
 
 
 # --- many, and none that is lost --------------------------------------------------------------------
@@ -375,18 +454,25 @@ code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7FFF0000))
 program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(code)))
 libc.prctl(38, 1, 0, 0, 0)
 number = 317 if os.uname().machine == "x86_64" else 277
-listener = libc.syscall(ctypes.c_long(number), ctypes.c_ulong(1), ctypes.c_ulong(8), program)
+load = lambda flags: libc.syscall(ctypes.c_long(number), ctypes.c_ulong(1), ctypes.c_ulong(flags), program)
+listener = load(8)
 if len(sys.argv) > 1:
     os.set_inheritable(listener, True)
     os.execv(sys.argv[1], sys.argv[1:])
 print("listens" if listener >= 0 else ctypes.get_errno())
+assert load(0) == 0
+try: os.execv("/usr/bin/id", ["id"])
+except OSError as error: print(error.errno)
 """
 
 
 def test_f19_a_worker_gets_no_listener_of_its_own(stockade: Payload) -> None:
-    assert stockade([PYTHON, "-c", LISTEN], LISTED).out.strip() == str(EBUSY)
+    """And a filter of its own that allows everything takes nothing away: the strictest answer counts."""
+    run = stockade([PYTHON, "-c", LISTEN], LISTED)
+    assert run.out.split() == [str(EBUSY), str(EACCES)]
+    assert [record["program"] for record in run.denials(entry="exec")] == ["/usr/bin/id"]
     without = stockade([PYTHON, "-c", LISTEN], LISTED, extra=["--without-layer=notify"])
-    assert without.out.strip() == "listens"
+    assert without.out.split()[0] == "listens"
 
 
 def test_f19_a_host_that_watches_us_already_is_refused_by_name_and_may_be_served_without_the_eye(

@@ -7,6 +7,7 @@ record, and leaves nothing behind.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,20 @@ def test_a_limit_that_somebody_takes_away_while_it_runs_is_a_failure_of_the_run(
     assert closing(run)["failure"]["code"] == "limit-lost"
     kept = stockade(["sh", "-c", "read line"], APP_ONLY + "limits: {memory: 64MiB}\n", stdin=b"\n")
     assert kept.code == 0
+
+
+def test_an_endless_file_ends_at_its_limit_and_the_run_goes_on(
+    stockade: Callable[..., Any], workspace: Path
+) -> None:
+    command = ["sh", "-c", "head -c 8388608 /dev/zero > f; echo $?; echo on"]
+    limited = stockade(command, "limits: {file-size: 1MiB}\n", extra=["--write", "."])
+    code, on = limited.out.split()
+    assert (limited.code, on) == (0, "on")
+    assert code == str(128 + signal.SIGXFSZ)
+    assert (workspace / "f").stat().st_size == 1 << 20
+    free = stockade(command, "rules: []\n", extra=["--write", "."])
+    assert free.out.split() == ["0", "on"]
+    assert (workspace / "f").stat().st_size == 8 << 20
 
 
 @pytest.mark.parametrize("entry", ENTRIES)

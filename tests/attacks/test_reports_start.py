@@ -181,7 +181,13 @@ def test_r119_a_program_that_cannot_be_started_is_the_commands_failure_as_in_a_s
         "stockade: cannot start no-such-program: No such file or directory\n",
     )
     wrong = stockade(["/etc/passwd"], APP_ONLY)
-    assert (wrong.code, wrong.err) == (126, "stockade: cannot start /etc/passwd: Permission denied\n")
+    assert (wrong.code, wrong.err.splitlines()) == (
+        126,
+        [
+            "stockade: cannot start /etc/passwd: Permission denied",
+            "hint: it is not marked as executable: chmod +x /etc/passwd",
+        ],
+    )
 
 
 BEAT = "while :; do curl -s -m 2 http://app.test/beat >/dev/null; done"

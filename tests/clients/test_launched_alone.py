@@ -66,7 +66,7 @@ def test_what_is_offered_permits_what_was_refused(stockade: Run) -> None:
     command = ["bash", "-c", "ls /usr/bin/env; id -un"]
     refused = stockade(command)
     assert refused.out == ""
-    assert offers(refused) == ["exec: {allow: [ls]}", "exec: {allow: [id]}"]
+    assert offers(refused) == ["exec: {allow: [ls]}", "exec: {allow: [id]}", "exec: {allow: [id, ls]}"]
     assert stockade(command, "exec: {allow: [ls, id]}\n").out == "/usr/bin/env\nworker\n"
 
 
@@ -80,35 +80,20 @@ def test_many_refused_commands_get_one_proposal(stockade: Run) -> None:
         assert stockade(command, f"{policy}\n").err == ""
 
 
-@pytest.mark.needs("gcc")
-def test_a_compiler_that_does_not_see_its_passes_is_explained(stockade: Run, workspace: Path) -> None:
-    """gcc asks whether it may run `cc1` before it tries, so there is nothing to record."""
-    (workspace / "a.c").write_text("int a;")
-    command = ["gcc", "-c", "a.c", "-o", "/tmp/a.o"]
-    refused = stockade(command)
-    assert "execvp" in refused.err
-    assert "cc1 was looked for in vain" in refused.err
-    assert offers(refused)[0] == "include: [exec/coding]"
-    assert stockade(command, "include: [exec/coding]\n").code == 0
-
-
 def test_a_file_that_is_not_marked_as_a_program(stockade: Run, workspace: Path) -> None:
     (workspace / "s.py").write_text("#!/usr/bin/env python3\nprint(6 * 7)\n")
     run = stockade(["./s.py"])
     assert run.code == 126
-    assert run.err.startswith(
-        "stockade: cannot start ./s.py: Permission denied; it is not marked as a program"
-    )
-    assert "chmod +x ./s.py, or run it as `python3 ./s.py`" in run.err
+    assert "chmod +x ./s.py, or start it by its interpreter: python3 ./s.py" in run.err
     os.chmod(workspace / "s.py", 0o755)
     assert stockade(["./s.py"]).out == "42\n"
 
 
-def test_a_unix_socket_is_a_hint_only_for_a_command_that_failed(stockade: Run) -> None:
+def test_a_unix_socket_is_a_hint_only_for_a_python_that_failed(stockade: Run) -> None:
     asks = "import pwd; pwd.getpwnam('root')"  # the C library tries a socket (nscd) and goes on without
-    assert stockade(["python3", "-c", asks]).err == ""
+    assert stockade(["/usr/bin/python3", "-c", asks]).err == ""
     needs = "import multiprocessing; multiprocessing.Manager()"
     run = stockade(["/usr/bin/python3", "-c", needs])
     assert run.code == 1
-    assert "exec: {unix-sockets: true}" in offers(run)
-    assert stockade(["/usr/bin/python3", "-c", needs], "exec: {unix-sockets: true}\n").code == 0
+    assert offers(run) == ["exec: {unix-sockets: true}"]
+    assert stockade(["/usr/bin/python3", "-c", needs], f"{offers(run)[0]}\n").code == 0

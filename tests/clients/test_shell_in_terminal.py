@@ -45,7 +45,7 @@ def answer(screen: Screen, line: bytes) -> list[str]:
 
 # Says when it has the terminal: a key that comes earlier would be the shell's.
 JOB = (
-    b"python3 -c \"import os, time; from signal import *;"
+    b'python3 -c "import os, time; from signal import *;'
     b" signal(SIGCONT, lambda *_: os.write(1, b'again\\n'));"
     b" os.write(1, b'start' + b'ed\\n'); time.sleep(60); time.sleep(60)\"\r"
 )

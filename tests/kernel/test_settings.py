@@ -411,17 +411,17 @@ def test_more_git_folders_than_can_be_covered_are_refused(
         (folder / "HEAD").write_text("ref: refs/heads/main\n")
         (folder / "config").write_text("")
 
-    for number in range(128):
+    for number in range(500):
         make(number)
-    covered = run("for n in 0 64 127; do echo x > r$n/.git/config; done; echo tried")
+    covered = run("for n in 0 250 499; do echo x > r$n/.git/config; done; echo tried")
     assert covered.out == "tried\n"
-    assert [(contained.work / f"r{n}" / ".git" / "config").read_text() for n in (0, 64, 127)] == [""] * 3
-    make(128)
+    assert [(contained.work / f"r{n}" / ".git" / "config").read_text() for n in (0, 250, 499)] == [""] * 3
+    make(500)
     refused = run("touch started")
     assert (refused.code, "too-many-git-folders" in refused.err) == (103, True)
     assert not (contained.work / "started").exists()
     # What the command does not need can be hidden.
-    assert run("touch started", "--hide", str(contained.work / "r128")).code == 0
+    assert run("touch started", "--hide", str(contained.work / "r500")).code == 0
 
 
 # --- what cannot be looked into --------------------------------------------------------------------------

@@ -344,6 +344,7 @@ def test_f2_r114_a_supervisor_killed_at_any_moment_leaves_nothing(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=15,
+        env={**os.environ, "HOME": str(contained.home)},  # of somebody for whom nothing is held (hold.py)
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert wait_until_gone(needle) == []

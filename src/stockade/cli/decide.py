@@ -201,6 +201,11 @@ def _show_program(attempt: Attempt, decision: Decision, policy: Policy) -> Itera
         yield f"script   for {escape_text(attempt.is_script_of, 200)}"
     yield f"code     {_code_of(policy)}"
     if attempt.file is None:
-        yield "note     no such program is here, so the name alone was judged; a run judges the file"
+        where = (
+            "no executable file is there"
+            if "/" in attempt.argv[0]
+            else "no such program in /usr/bin and its like, where names are looked for (list others by path)"
+        )
+        yield f"note     {where}; the name alone was judged, a run judges the file"
     if decision.verdict is Verdict.DENY:
         yield "note     the command that `stockade run` launches is permitted; this is about what it starts"

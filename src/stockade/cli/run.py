@@ -80,7 +80,7 @@ def add_parser(subparsers: Any) -> None:
         default=[],
         choices=LAYERS,
         metavar="NAME",
-        help="give one layer up, room or seccomp; it is recorded",
+        help=f"give one layer up; it is recorded (may be repeated): {', '.join(LAYERS[:-1])}",
     )
     parser.add_argument(
         "argv", nargs=argparse.REMAINDER, metavar="-- CMD...", help="the command and its arguments"

@@ -253,7 +253,7 @@ def explain_unknown_file(attempt: Attempt) -> str:
 def explain_unlisted_program(attempt: Attempt, listed: ProgramList, *, leaves: bool) -> str:
     """Say that a program is not listed, and the exact line that lists it, by the file that would run."""
     said = ", and an option of the command leaves the sandbox" if leaves else ""
-    entry = offered_entry(attempt)
+    entry = offer_entry(attempt)
     if entry is None and is_loader(attempt.file or ""):
         return (
             f"{_shown_program(attempt)} is the loader{said}, which every permitted program has and which as"
@@ -297,7 +297,7 @@ def _shown_program(attempt: Attempt) -> str:
     return f"{shown} (the file {escape_text(attempt.file, 160)})"
 
 
-def offered_entry(attempt: Attempt) -> str | None:
+def offer_entry(attempt: Attempt) -> str | None:
     """The entry that would list what was tried, None if none can.
 
     The name by which it was called, if that stands in a program folder, which nobody inside can write:

@@ -13,7 +13,6 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from stockade.decision.explain import offered_entry
 from stockade.decision.request import Attempt, Decision
 from stockade.net.host import Host, HostRefusal
 from stockade.protocol.effects import RecordOutcome
@@ -35,9 +34,9 @@ class Denial(Struct, frozen=True):
     Attributes:
         name: The name or address alone, by which a question belongs to its connection.
         is_question: A name was asked for, and no connection tried (so far).
+        entry: What `exec: allow` would have to list, for a program.
         program: Of a refused system call the file that made it, of a command the file that it would start.
-        permit: What in the policy would permit it: an entry of `exec: allow` for a command, a key for a
-            system call. Empty for all else, and where nothing does.
+        key: What in the policy would permit a refused system call, empty where nothing does.
     """
 
     target: str
@@ -45,8 +44,9 @@ class Denial(Struct, frozen=True):
     why: str
     name: str
     is_question: bool = False
+    entry: str = ""
     program: str = ""
-    permit: str = ""
+    key: str = ""
 
 
 class Unreached(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Journal:
         attempts: Attempts by verdict.
         denials: How often each kind of refusal happened; bounded, the rest is counted in `denials_left_out`.
         unreached: How often each permitted place was not reached; bounded as well.
-        common_denials: Refusals of what ordinary programs try and go on without; not in `denials`.
+        common_denials: Refusals of what ordinary programs try and go on without, by reason; not in `denials`.
     """
 
     KEPT_DENIALS = 1000
@@ -76,7 +76,7 @@ class Journal:
         self.attempts: Counter[Verdict] = Counter()
         self.denials: Counter[Denial] = Counter()
         self.denials_left_out = 0
-        self.common_denials: Counter[Denial] = Counter()
+        self.common_denials: Counter[tuple[Reason, str]] = Counter()
         self.unreached: Counter[Unreached] = Counter()
         self._under_way: dict[int, Attempt] = {}  # let through, outcome to come
 
@@ -87,22 +87,24 @@ class Journal:
         recorded: Callable[[int], None] | None,
         *,
         is_common: bool = False,
-        permit: str = "",
+        key: str = "",
         **more: object,
     ) -> int:
         """Append one attempt; `recorded(seq)` is called when it is durable.
 
         Args:
             is_common: An ordinary program tries this and goes on without: the summary for
-                people leaves it out unless the command failed, the record does not.
-            permit: The key of the policy that would permit a refused system call.
+                people leaves it out, the record does not.
+            key: What in the policy would permit a refused system call.
         """
         fields = attempt_fields(attempt, decision)
         fields["policy"] = self.policy_digest
         fields.update(more)
         self.attempts[decision.verdict] += 1
-        if decision.verdict is Verdict.DENY:
-            self._count_denial(_describe_denial(attempt, decision, permit), is_common=is_common)
+        if decision.verdict is Verdict.DENY and is_common:
+            self.common_denials[decision.reason, attempt.program or ""] += 1
+        elif decision.verdict is Verdict.DENY:
+            self._count_denial(_describe_denial(attempt, decision, key))
         seq = self._ledger.append("attempt", fields, recorded)
         has_outcome = (
             attempt.host is not None and attempt.query_type is None
@@ -134,23 +136,35 @@ class Journal:
         """Append a record of another kind."""
         self._ledger.append(kind, fields)
 
-    def _count_denial(self, denial: Denial, *, is_common: bool) -> None:
-        counted = self.common_denials if is_common else self.denials
-        if denial in counted or len(counted) < self.KEPT_DENIALS:
-            counted[denial] += 1
-        elif not is_common:
+    def _count_denial(self, denial: Denial) -> None:
+        if denial in self.denials or len(self.denials) < self.KEPT_DENIALS:
+            self.denials[denial] += 1
+        else:
             self.denials_left_out += 1
 
 
-def _describe_denial(attempt: Attempt, decision: Decision, permit: str) -> Denial:
+def _describe_denial(attempt: Attempt, decision: Decision, key: str) -> Denial:
     host = attempt.host
     name = "" if host is None else host.name if isinstance(host, Host) else host.raw
     is_question = attempt.query_type is not None
-    target = f"{name} (name question)" if is_question else target_text(attempt)
-    program = (attempt.program if attempt.call else attempt.file) or ""
-    if decision.reason is Reason.PROGRAM_NOT_LISTED and attempt.file:
-        permit = offered_entry(attempt) or ""
-    return Denial(target, decision.reason.value, decision.why, name, is_question, program, permit)
+    return Denial(
+        target=f"{name} (name question)" if is_question else target_text(attempt),
+        reason=decision.reason.value,
+        why=decision.why,
+        name=name,
+        is_question=is_question,
+        entry=_entry_for(attempt, decision),
+        program=(attempt.program if attempt.call else attempt.file) or "",
+        key=key,
+    )
+
+
+def _entry_for(attempt: Attempt, decision: Decision) -> str:
+    if not attempt.file or decision.reason not in (Reason.PROGRAM_NOT_LISTED, Reason.SANDBOX_SWITCHED_OFF):
+        return ""
+    from stockade.decision.explain import offer_entry  # a denial has loaded it already; a start does not
+
+    return offer_entry(attempt) or ""
 
 
 def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:

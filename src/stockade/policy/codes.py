@@ -106,7 +106,7 @@ LINT_CODES: dict[str, str] = {
     "metadata-in-network": "a metadata address inside the network stays denied",
     "network-broad": "the network is wider than a service needs",
     "catalogue-conflict": "two entries say different things about one host; the first counts",
-    "nothing-permitted": "no rule permits anything",
+    "nothing-permitted": "no rule permits a connection",
     # what the run needs
     "inspection-needed": "holds only where the gateway opens TLS",
     "unknown-asks": "destinations that nothing lists wait for a person",

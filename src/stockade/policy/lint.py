@@ -74,7 +74,7 @@ def _sort_key(finding: Finding) -> tuple[int, str, int]:
 def _lint_whole(policy: Policy) -> Iterator[Finding]:
     if not any(True for _ in opening_rules(policy)):
         yield make_finding(
-            "note", "nothing-permitted", policy.source, "no rule permits anything", "add - allow: HOST"
+            "note", "nothing-permitted", policy.source, "no rule permits a connection", "add - allow: HOST"
         )
     inspected = list(dict.fromkeys(rule.origin for rule in policy.rules if rule.needs_inspection))
     if inspected:

@@ -29,7 +29,8 @@ _STARTS_OTHERS = re.compile(
     r"env|xargs|find|nohup|timeout|nice|ionice|setsid|stdbuf|chroot|flock|time|watch|parallel|taskset|prlimit|"
     r"setpriv|chrt|unshare|nsenter|sudo|su|doas|runuser|systemd-run|run-parts|at|batch|crontab|"
     r"g?make|cmake|ctest|ninja|meson|git|scalar|ssh|scp|sftp|rsync|tar|zip|split|sort|sed|ed|less|more|man|"
-    r"script|socat|screen|tmux|strace|ltrace|docker|podman|cargo|go|sqlite3|dc|xdg-open",
+    r"script|socat|screen|tmux|strace|ltrace|docker|podman|cargo|go|sqlite3|dc|xdg-open|"
+    r"(?:\w+-)*(?:gcc|g\+\+|cc|c\+\+|c[89]9|gfortran)(?:-[0-9.]+)?|clang(?:\+\+)?(?:-[0-9.]+)?|rustc",
     re.ASCII,
 )
 _MANY_IN_ONE = re.compile(r"busybox(?:\.static)?|toybox.*|coreutils|[su]base-box", re.ASCII)
@@ -70,7 +71,8 @@ _KINDS = (
         "exec-starts-others",
         "note",
         _named(_STARTS_OTHERS),
-        "programs that start others by arguments, settings or hooks ({}): those have to be listed too",
+        "programs that start others, by themselves or as they are told ({}): those have to be listed too",
+        "`stockade policy presets exec/coding` shows what git, compilers and make start, by their paths",
     ),
     _Kind(
         "exec-many-in-one",

@@ -18,6 +18,8 @@ class Caller(Struct, frozen=True, kw_only=True):
 
     Attributes:
         pid: Process (not thread) on the host, 0 if it is gone.
+        thread: The thread that was asked about: the first one may have ended, and then the process shows
+            neither program nor image.
         inner_pid: The same as the worker knows it.
         parent_pid: Its parent on the host.
         start_time: In clock ticks since boot; with the pid it names one process.
@@ -25,6 +27,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     """
 
     pid: int = 0
+    thread: int = 0
     inner_pid: int = 0
     parent_pid: int = 0
     start_time: int = 0
@@ -33,7 +36,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     @property
     def program(self) -> str:
         """The file that it runs now, empty if it is gone."""
-        return read_program(self.pid)
+        return read_program(self.thread)
 
 
 class Parent(Struct, frozen=True, kw_only=True):
@@ -47,14 +50,16 @@ def probe_caller(thread: int) -> Caller:
     """Look a thread's process up."""
     ids = read_ids(thread)
     stat = None if ids is None else read_stat(ids[0])
-    if ids is None or stat is None:
+    own = stat if ids is None or ids[0] == thread else read_stat(thread)
+    if ids is None or stat is None or own is None:
         return Caller()
     return Caller(
         pid=ids[0],
+        thread=thread,
         inner_pid=ids[1],
         parent_pid=stat.parent,
         start_time=stat.start_time,
-        image=stat.image,
+        image=own.image,
     )
 
 

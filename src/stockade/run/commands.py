@@ -39,7 +39,8 @@ from stockade.vocabulary import Entry, Protocol, Reason, Verdict
 EQUAL_CALLS_RECORDED = 5
 KINDS_OF_CALLS_KEPT = 500
 EXECS_KEPT = 10_000
-NAMES_KEPT = 500
+# Each takes a third of a millisecond, for which connections wait.
+SIGHTINGS_AT_ONCE = 16
 
 
 class _Exec(Struct):
@@ -56,7 +57,7 @@ class _CallRecord(Struct, frozen=True):
     decision: Decision
     fields: dict[str, object]
     is_common: bool
-    permit: str
+    key: str
 
 
 class _CallCount(Struct):
@@ -70,12 +71,12 @@ class _CallCount(Struct):
 class Commands:
     """Answers the eye of one run.
 
+    Attributes:
+        started: Files of the programs that were let run; empty where every program may.
+
     Args:
         engine: Gives the engine in force.
         done: Called when nobody is left who could be seen.
-
-    Attributes:
-        not_found: Names of programs that were looked for and are nowhere, the first ones.
     """
 
     def __init__(
@@ -98,17 +99,22 @@ class Commands:
         self._parents = Parents()
         self._execs: dict[int, _Exec] = {}
         self._calls: dict[tuple[str, str], _CallCount] = {}
+        self.started: set[str] = set()
         self.refused_calls = 0
-        self.not_found: set[str] = set()
 
     def look(self, events: int) -> None:
-        """Take one sighting; the reactor calls again while there are more."""
+        """Take what waits, so that it goes to the disk together; the reactor calls again for more."""
         if not events & READ:
             self._done()  # everybody whom the eye watched has ended
             return
-        sighting = self._eye.receive()
-        if sighting is None:
-            return
+        for _ in range(SIGHTINGS_AT_ONCE):
+            sighting = self._eye.receive()
+            if sighting is not None:
+                self._judge(sighting)
+            if not self._eye.has_more():
+                return
+
+    def _judge(self, sighting: Sighting) -> None:
         if is_command(self._table, self._machine, sighting.arch, sighting.number):
             self._judge_command(sighting)
         else:
@@ -139,7 +145,6 @@ class Commands:
         if not self._eye.is_waiting(sighting):
             return  # killed: what was read could be somebody else's
         if tried.nothing:
-            self._note_missing(tried.path)
             # Never "go on" without a record: by now the path may lead to a program (another thread's trick).
             self._eye.refuse(sighting, tried.nothing)
             return
@@ -158,6 +163,8 @@ class Commands:
                 self._eye.refuse(sighting, errno.EACCES)
                 return
             self._remember(caller, seq)
+            if self._lists:  # no more than are permitted
+                self.started.add(attempt.file or "")
             self._eye.let_go_on(sighting)
 
         self._journal.attempt(
@@ -168,11 +175,6 @@ class Commands:
             parent=self._describe_parent(caller),
             layer="notify",
         )
-
-    def _note_missing(self, path: str) -> None:
-        """Remember what was looked for in vain, for the end of the run; it has no record."""
-        if len(self.not_found) < NAMES_KEPT:
-            self.not_found.add(path.rpartition("/")[2])
 
     def _decide(self, attempt: Attempt, tried: CommandTry) -> Decision:
         if tried.unreadable:
@@ -263,7 +265,7 @@ class Commands:
             record.decision,
             recorded,
             is_common=record.is_common,
-            permit=record.permit,
+            key=record.key,
             **record.fields,
             **more,
         )

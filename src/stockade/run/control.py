@@ -180,7 +180,7 @@ def ask_run(run_id: str, request: dict[str, object]) -> dict[str, Any]:
             raise HostError(
                 "run-not-open",
                 f"run {run_id} does not answer: {error}",
-                "is it still running, on this machine, as this user?",
+                "is it still running, on this machine and in this network namespace, as this user?",
             ) from error
     if not answer.pop("ok"):
         raise UserError(answer.get("code", "refused"), answer.get("message", ""), answer.get("hint"))

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 from stockade.policy.model import ExecPolicy
-from stockade.run.hints import find_unlisted_libraries
+from stockade.run.native_modules import Places, describe_modules, find_environments
 from stockade.sandbox.plan import SandboxPlan
 
 
 def print_plan(plan: SandboxPlan, programs: ExecPolicy | None, *, as_json: bool) -> None:
     """Print it to standard output."""
-    libraries = () if programs is None else programs.libraries
-    notes = [*plan.notes, *find_unlisted_libraries(plan, libraries)]
+    places = find_places(plan, programs)
+    permitted = [os.path.basename(program.path) for program in plan.seal.programs]
+    modules = () if places is None else describe_modules(places, permitted)
+    notes = [*plan.notes, *modules]
     if as_json:
         fields = plan_fields(plan) | {"notes": notes}
         print(msgspec.json.format(msgspec.json.encode(fields), indent=2).decode())
     else:
         print("\n".join([*plan.describe(), *(f"note: {note}" for note in notes)]))
+
+
+def find_places(plan: SandboxPlan, programs: ExecPolicy | None) -> Places | None:
+    """Where compiled modules of this run lie; None if code is loaded from everywhere."""
+    if plan.seal.mounts is None:
+        return None
+    libraries = () if programs is None else programs.libraries
+    return Places(
+        workspace=plan.cwd,
+        environments=find_environments(plan.cwd, plan.argv[0], plan.environment),
+        opened=tuple(path for path, _is_read_only in plan.seal.mounts.libraries),
+        written=tuple(
+            os.path.normpath(os.path.join(plan.cwd, os.path.expanduser(text))) for text in libraries
+        ),
+    )
 
 
 def plan_fields(plan: SandboxPlan) -> dict[str, object]:

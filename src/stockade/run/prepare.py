@@ -76,7 +76,7 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
     from stockade.sandbox.plan import SandboxRequest, plan_sandbox
     from stockade.sandbox.probe import probe_host
 
-    workspace = _find_workspace()
+    workspace = find_workspace()
     files = policy.files
     cache = default_cache()
     own = [shelf, *map(Path, policy.paths), *([cache] if cache else [])]
@@ -120,7 +120,7 @@ def default_cache() -> Path | None:
     return Path(root) / "stockade" if os.path.isabs(root) else None
 
 
-def _find_workspace() -> Path:
+def find_workspace() -> Path:
     """The working folder, by the name that the shell has for it."""
     try:
         here = Path.cwd()

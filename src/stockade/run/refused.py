@@ -39,9 +39,9 @@ class Sorted(Struct, frozen=True):
 
 def sort_denials(denials: Sequence[Counted]) -> Sorted:
     """Part refusals; the order inside each part stays."""
-    commands = [each for each in denials if each[0].reason == Reason.PROGRAM_NOT_LISTED and each[0].permit]
-    compilers = [each for each in denials if each[0].reason == Reason.CODE_IN_MEMORY and each[0].permit]
-    if len({denial.permit for denial, _times in commands}) <= TOLD_ALONE:
+    commands = [each for each in denials if each[0].reason == Reason.PROGRAM_NOT_LISTED and each[0].entry]
+    compilers = [each for each in denials if each[0].reason == Reason.CODE_IN_MEMORY and each[0].key]
+    if len({denial.entry for denial, _times in commands}) <= TOLD_ALONE:
         commands = []
     told = {denial for denial, _times in (*commands, *compilers)}
     return Sorted(commands, compilers, [each for each in denials if each[0] not in told])
@@ -51,7 +51,7 @@ def describe_commands(commands: Sequence[Counted]) -> tuple[int, list[str]]:
     """How often, and the lines: which programs, and what would permit them."""
     times: Counter[str] = Counter()
     for denial, count in commands:
-        times[denial.permit] += count
+        times[denial.entry] += count
     named = [f"{count}× {entry}" if count > 1 else entry for entry, count in times.most_common(NAMED)]
     more = f" and {len(times) - NAMED} more" if len(times) > NAMED else ""
     return times.total(), [
@@ -65,14 +65,14 @@ def _offer(entries: Sequence[str]) -> str:
     preset, covered = find_preset(entries)
     rest = [entry for entry in entries if entry not in covered]
     if not preset:
-        return _allow_line(entries)
+        return allow_line(entries)
     include = f"`include: [{preset}]`"
     if rest:
-        return f"{include} and {_allow_line(rest)}"
-    return f"{include}, or {_allow_line(entries)}" if len(entries) <= NAMED else include
+        return f"{include} and {allow_line(rest)}"
+    return f"{include}, or {allow_line(entries)}" if len(entries) <= NAMED else include
 
 
-def _allow_line(entries: Sequence[str]) -> str:
+def allow_line(entries: Sequence[str]) -> str:
     shown = ", ".join(map(quote_program, sorted(entries)[:OFFERED]))
     more = f" and {len(entries) - OFFERED} more" if len(entries) > OFFERED else ""
     return f"`exec: {{allow: [{shown}]}}`{more}"
@@ -103,20 +103,12 @@ def describe_compilers(compilers: Sequence[Counted]) -> Iterator[tuple[int, str]
     """How often, and a line, for each program that wanted to make code while it runs."""
     by_program: dict[tuple[str, str], list[Counted]] = {}
     for denial, count in compilers:
-        by_program.setdefault((os.path.basename(denial.program), denial.permit), []).append((denial, count))
-    for (program, permit), found in by_program.items():
+        by_program.setdefault((os.path.basename(denial.program), denial.key), []).append((denial, count))
+    for (program, key), found in by_program.items():
         name = program or "a program that has ended"
         calls = " and ".join(denial.target for denial, _count in found[:2])
         yield (
             sum(count for _denial, count in found),
             f"{name}  {Reason.CODE_IN_MEMORY.value}: {name} makes code while it runs ({calls}),"
-            f" which `code: closed` refuses; to permit it, add `{permit}`",
+            f" which `code: closed` refuses; to permit it, add `{key}`",
         )
-
-
-def describe_common(common: Counter[Denial]) -> Iterator[tuple[int, str]]:
-    """What programs mostly do without, where a key would permit it: told when the command failed."""
-    for denial, count in common.most_common(TOLD_ALONE):
-        if denial.permit:
-            name = os.path.basename(denial.program)
-            yield count, f"{name}: {denial.target}; to permit it, add `{denial.permit}`"

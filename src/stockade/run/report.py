@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,12 @@ import msgspec
 from stockade.errors import StockadeError, UserError
 from stockade.gateway.journal import Denial, Journal
 from stockade.ledger.record import Redactor, clean_text
+from stockade.policy.model import DENY_ALL
+from stockade.run.advice import Ending, advise, explain_start_failure
 from stockade.run.completeness import Completeness
-from stockade.run.hints import find_hints
 from stockade.run.own_files import resolve_own
-from stockade.run.refused import describe_commands, describe_common, describe_compilers, sort_denials
+from stockade.run.planned import find_places
+from stockade.run.refused import allow_line, describe_commands, describe_compilers, sort_denials
 from stockade.sandbox import kernel
 from stockade.sandbox.supervise import WorkerExit
 from stockade.vocabulary import Reason, Verdict
@@ -55,46 +58,52 @@ def closing_fields(
 def print_start_failure(program: str, step: str, number: int) -> None:
     """Say why the command did not start, as a shell would; the exit code alone says no name."""
     what = clean_text(program, 200) if step == "exec" else f"{clean_text(program, 200)} ({step})"
-    hint = f"; {_unmarked(program)}" if step == "exec" and _is_unmarked(program) else ""
-    print(f"stockade: cannot start {what}: {os.strerror(number)}{hint}", file=sys.stderr)
-
-
-def _is_unmarked(program: str) -> bool:
-    """A file that lacks the bit that makes it a program."""
-    return "/" in program and os.path.isfile(program) and not os.access(program, os.X_OK)
-
-
-def _unmarked(program: str) -> str:
-    from stockade.run.program_files import probe_script
-
-    script = probe_script(program)
-    by_hand = " ".join((*(() if script is None else script.command), program))
-    run_it = f", or run it as `{clean_text(by_hand, 300)}`" if script is not None else ""
-    return f"it is not marked as a program: chmod +x {clean_text(program, 200)}{run_it}"
+    print(f"stockade: cannot start {what}: {os.strerror(number)}", file=sys.stderr)
+    hint = explain_start_failure(program, number) if step == "exec" and "/" in program else None
+    if hint is not None:
+        print(f"hint: {clean_text(hint, 300)}", file=sys.stderr)
 
 
 def print_summary(
-    session: Session, completeness: Completeness | None, left_behind: list[str], ended: WorkerExit
+    session: Session, completeness: Completeness | None, left_behind: list[str], code: int
 ) -> None:
     """Tell the person, on standard error, what was refused and how it could be allowed."""
-    has_failed = ended.shell_code != 0
-    lines = [
-        *summary_lines(session, completeness, has_failed=has_failed),
-        *hint_lines(session, has_failed=has_failed),
-        *left_behind_lines(left_behind),
-    ]
+    advice = [clean_text(line, 500) for line in advise(describe_ending(session, code))]
+    lines = [*summary_lines(session, completeness, advice), *left_behind_lines(left_behind)]
     if lines:
         print("\n".join(lines), file=sys.stderr)
 
 
-def summary_lines(
-    session: Session, completeness: Completeness | None, *, has_failed: bool = False
-) -> list[str]:
-    """The summary's lines; none when nothing was refused or out of reach and all is on record.
+def describe_ending(session: Session, code: int) -> Ending:
+    """What `advise` looks at, from a run that has ended with an exit code."""
+    plan, journal, policy = session.sandbox.plan, session.journal, session.policy.exec
+    launched = next((program for program in plan.seal.programs if program.why == "launched"), None)
+    common = journal.common_denials.items()
+    sockets = Counter({program: n for (reason, program), n in common if reason is Reason.CONTROL_SOCKET})
+    return Ending(
+        code=code,
+        mode=plan.seal.code,
+        started=frozenset()
+        if session.commands is None
+        else frozenset(map(os.path.basename, session.commands.started)),
+        permitted=tuple(program.path for program in plan.seal.programs),
+        missing=plan.seal.missing,
+        has_preset=policy is not None and any(map(policy.is_of_preset, policy.allow)),
+        places=find_places(plan, policy),
+        launched_script=launched.path if launched is not None and launched.is_script else "",
+        refused=tuple({d.program: None for d in journal.denials if d.reason == Reason.PROGRAM_NOT_LISTED}),
+        writable=tuple(map(str, plan.writable)) if plan.seal.lists_programs else (),
+        denied_any=bool(journal.denials),
+        denied_programs=any(denial.entry for denial in journal.denials),
+        unix_sockets_refused=sockets.total(),
+        unix_sockets_wanted_by=tuple(map(os.path.basename, sockets)),
+    )
 
-    Args:
-        has_failed: The command did, so what programs mostly do without is told as well.
-    """
+
+def summary_lines(
+    session: Session, completeness: Completeness | None, advice: Sequence[str] = ()
+) -> list[str]:
+    """The summary's lines; none when nothing was refused or out of reach and all is on record."""
     journal = session.journal
     denied = journal.attempts[Verdict.DENY] - journal.common_denials.total()
     lines: list[str] = []
@@ -103,10 +112,12 @@ def summary_lines(
         of_them = _questions_among(journal, denied)
         lines.append(f"stockade: {_count(denied, 'attempt')} denied{of_them}, {passed} let through")
         lines += _denial_lines(journal, session.ledger.redactor)
-    common = list(describe_common(journal.common_denials)) if has_failed else []
-    if common:
-        lines.append("stockade: refused too, though programs mostly go on without")
-        lines += [_line(times, text, session.ledger.redactor) for times, text in common]
+        if session.policy.source == DENY_ALL.source:
+            lines.append(
+                "stockade: no policy was given: put `version: 1` and the lines you want into a file"
+                " for -p FILE"
+            )
+    lines += [f"stockade: {line}" for line in advice]
     lines += _unreached_lines(journal, session.ledger.redactor)
     lines += [f"stockade: {limit.message}" for limit in session.limits_reached()]
     if completeness is not None and not completeness.is_exact:
@@ -128,6 +139,11 @@ def _denial_lines(journal: Journal, redactor: Redactor) -> list[str]:
     left_out = len(parts.others) - DENIALS_SHOWN + journal.denials_left_out
     if left_out > 0:
         lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
+    entries = dict.fromkeys(denial.entry for denial, _times in parts.others if denial.entry)
+    if len(entries) > 1:
+        lines.append(
+            f"stockade: to allow all of these programs: {_clean(allow_line(list(entries)), redactor)}"
+        )
     return lines
 
 
@@ -149,21 +165,6 @@ def _unreached_lines(journal: Journal, redactor: Redactor) -> list[str]:
         lines.append(f"  {_times(times)} {target}  {place.outcome}: {clean_text(place.detail, 100)}")
     more = len(journal.unreached) - DENIALS_SHOWN
     return [*lines, f"  … and {_count(more, 'other place')}"] if more > 0 else lines
-
-
-def hint_lines(session: Session, *, has_failed: bool) -> list[str]:
-    """What no record says, and may be why the command did not do what it should."""
-    refused = {d.program for d in session.journal.denials if d.reason == Reason.PROGRAM_NOT_LISTED}
-    not_found = () if session.commands is None else session.commands.not_found
-    programs = session.policy.exec
-    hints = find_hints(
-        session.sandbox.plan,
-        () if programs is None else programs.libraries,
-        refused=refused,
-        not_found=not_found,
-        has_failed=has_failed,
-    )
-    return [f"stockade: {_clean(hint, session.ledger.redactor)}" for hint in hints]
 
 
 def left_behind_lines(paths: list[str]) -> list[str]:

@@ -38,7 +38,7 @@ from stockade.run.prepare import read_secrets
 from stockade.run.registries import own_registries
 from stockade.run.time_limit import TimeLimit
 from stockade.run.upstream import probe_upstream
-from stockade.sandbox.limits import ReachedLimit
+from stockade.sandbox.limits import ReachedLimit, find_file_size_reached
 from stockade.sandbox.supervise import RoomSockets, Sandbox, WorkerExit
 from stockade.vocabulary import Phase
 
@@ -283,7 +283,9 @@ class Session:
 
     def limits_reached(self) -> list[ReachedLimit]:
         """The limits that refused or ended something of the worker's."""
-        return [*self.time_limit.reached, *self.sandbox.limits_reached()]
+        code = 0 if self._exit is None else self._exit.shell_code
+        by_code = find_file_size_reached(self.sandbox.plan.limits, code)
+        return [*self.time_limit.reached, *self.sandbox.limits_reached(), *by_code]
 
     def _fail(self, failure: StockadeError) -> None:
         if self._failure is None:
@@ -327,7 +329,7 @@ class Session:
         if self._exit.exec_errno is not None:
             print_start_failure(self.options.argv[0], self._exit.step, self._exit.exec_errno)
         if not self.options.is_quiet:
-            print_summary(self, completeness, left_behind, self._exit)
+            print_summary(self, completeness, left_behind, self._exit.shell_code)
         return self._exit.shell_code
 
     def _weigh(self, counts: RoomCounts) -> Completeness:

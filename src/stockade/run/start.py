@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from stockade.ledger.store import default_shelf
 from stockade.reactor import Reactor
 from stockade.run.options import RunOptions
 from stockade.run.own_files import resolve_own, worker_folders
-from stockade.run.prepare import load_run_policy, plan_run
+from stockade.run.prepare import find_workspace, load_run_policy, plan_run
 from stockade.sandbox.supervise import Sandbox
 
 
@@ -31,15 +33,16 @@ def run_contained(options: RunOptions) -> int:
         StockadeError: A failure of ours; the command did not start, or was killed.
     """
     policy = load_run_policy(options)
+    workspace = os.path.realpath(find_workspace())
     folders = worker_folders(options, policy)
-    shelf = find_shelf(options, folders)
+    shelf = find_shelf(options, workspace, folders)
     run_id = new_run_id(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.urandom(4))
     report = None
     if options.report is not None and not options.is_dry_run:
         from stockade.run.report import ReportFile
 
         # Before the plan: what is there can be covered.
-        report = ReportFile(options.report, (os.path.realpath("."), *folders))
+        report = ReportFile(options.report, (workspace, *folders))
     plan = plan_run(options, policy, shelf, run_id)
     if options.is_dry_run:
         from stockade.run.planned import print_plan
@@ -50,7 +53,7 @@ def run_contained(options: RunOptions) -> int:
     sandbox = Sandbox(plan, reactor)
     try:
         # The sandbox forks, which is sound only while there is one thread; the ledger starts a second.
-        sockets = sandbox.build(_prepare_what_serves)
+        sockets = sandbox.build(_MEANWHILE)
         from stockade.run.session import Session
 
         covered = sandbox.identity_of(str(shelf))
@@ -61,7 +64,7 @@ def run_contained(options: RunOptions) -> int:
         sandbox.close()
 
 
-def find_shelf(options: RunOptions, folders: tuple[str, ...]) -> Path:
+def find_shelf(options: RunOptions, workspace: str, folders: tuple[str, ...]) -> Path:
     """The shelf of ledgers as a real path.
 
     Raises:
@@ -71,14 +74,26 @@ def find_shelf(options: RunOptions, folders: tuple[str, ...]) -> Path:
         resolve_own(options.policy_file, folders, "--policy")
     if options.ledger is None:
         return resolve_own(default_shelf(), folders, "the ledger")
-    return resolve_own(options.ledger, (os.path.realpath("."), *folders), "--ledger")
+    return resolve_own(options.ledger, (workspace, *folders), "--ledger")
 
 
-def _prepare_what_serves() -> None:
-    """Import the rest, and look up what the session will ask for and what is then remembered."""
-    import_module("stockade.run.session")
+def _remember_software() -> None:
     from stockade.run.opening import software_digest
-    from stockade.run.registries import own_registries
 
     software_digest()
+
+
+def _remember_registries() -> None:
+    from stockade.run.registries import own_registries
+
     own_registries()
+
+
+# The rest of what a run imports, and what its session will ask for and is then remembered.
+_MEANWHILE: tuple[Callable[[], object], ...] = (
+    partial(import_module, "stockade.decision.engine"),
+    partial(import_module, "stockade.gateway.server"),
+    partial(import_module, "stockade.run.session"),
+    _remember_software,
+    _remember_registries,
+)

@@ -62,7 +62,8 @@ def compile_arguments(
     arguments += ["--perms", "0755", "--dir", os.path.dirname(STAGE_PATH)]
     arguments += ["--perms", "0444", "--ro-bind-data", str(descriptors[STAGE_PATH]), STAGE_PATH]
     for mount in plan.mounts:
-        arguments += _mount_arguments(mount, descriptors, sources)
+        if not mount.is_late:
+            arguments += _mount_arguments(mount, descriptors, sources)
     arguments += ["--info-fd", str(descriptors[INFO_FD_NAME])]
     arguments += ["--", plan.interpreter, "-I", "-S", STAGE_PATH, str(descriptors[LIFELINE_FD_NAME])]
     return [*arguments, "terminal"] if plan.terminal else arguments

@@ -2,8 +2,8 @@
 
 Everything here comes from a hostile process: strings may be endless, unmapped or
 changing, links may loop, the file may be a device. What cannot be read is reported as
-such, and is a denial. Paths are walked by hand, one component at a time and without the
-kernel following a link for us, since ``/proc/self`` means the worker and not this process.
+such, and is a denial. Where links of procfs could come into it a path is walked by hand,
+one component at a time, since ``/proc/self`` means the worker and not this process.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ ARGUMENT_LIMIT = 1024
 ARGUMENTS_LIMIT = 64
 _PAGE = 4096
 _LINKS_DEEP = 40  # as the kernel
+_STEPS = (
+    4096  # twice what one path can hold; with links in it a path could have 80,000, half a second of ours
+)
 _AT_FDCWD, _AT_EMPTY_PATH = -100, 0x1000
 # What the kernel would say by itself about a path that leads to no file.
 _KERNEL_SAYS = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES))
@@ -90,9 +93,7 @@ def _look_at(fd: int, path: str, argv: tuple[str, ...]) -> CommandTry:
         identity=(status.st_dev, status.st_ino),
         file=os.readlink(f"/proc/self/fd/{fd}"),
         interpreter="" if script is None else script.text,
-        nothing=0
-        if is_program
-        else errno.EACCES,  # as execve(2) says of a folder, a device, a file without x
+        nothing=0 if is_program else errno.EACCES,  # as execve(2) says of folders, devices, files without x
     )
 
 
@@ -192,12 +193,28 @@ def open_target(pid: int, folder: int, path: bytes, *, is_by_descriptor: bool = 
         return os.open(f"/proc/{pid}/fd/{folder}", os.O_PATH | os.O_CLOEXEC)
     if not path:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-    start = "cwd" if folder == _AT_FDCWD else f"fd/{folder}"
+    place = "root" if path.startswith(b"/") else "cwd" if folder == _AT_FDCWD else f"fd/{folder}"
+    start = os.open(f"/proc/{pid}/{place}", os.O_PATH | os.O_CLOEXEC)
+    try:
+        return _open_by_kernel(start, path)
+    except OSError:
+        pass  # it may be right, and only the walk knows
+    finally:
+        os.close(start)
     walk = _Walk(pid)
     try:
-        return walk.follow(path, f"/proc/{pid}/root" if path.startswith(b"/") else f"/proc/{pid}/{start}")
+        return walk.follow(path, f"/proc/{pid}/{place}")
     finally:
         walk.close()
+
+
+def _open_by_kernel(start: int, path: bytes) -> int:
+    """The same by one call of ours, for most commands: where the way is the same for us and for the worker.
+
+    It differs where ``/proc/self`` or a magic link comes into it. Then this fails: magic links are
+    refused, and in the worker's procfs there is no ``self`` for us.
+    """
+    return kernel.open_as_worker(start, path, os.O_PATH, is_root=path.startswith(b"/"))
 
 
 class _Walk:
@@ -215,35 +232,37 @@ class _Walk:
 
     def follow(self, path: bytes, start: str) -> int:
         self._go(os.open(start, os.O_PATH | os.O_CLOEXEC))
-        pending = [part for part in path.split(b"/") if part not in (b"", b".")]
-        while pending:
-            pending = [*self._step(pending.pop(0)), *pending]
-        found, self._here = self._here, -1
-        return found
+        pending = _parts(path)[::-1]  # the next one is the last
+        for _ in range(_STEPS):
+            if not pending:
+                found, self._here = self._here, -1
+                return found
+            pending += self._step(pending.pop())[::-1]
+        raise OSError(errno.EOVERFLOW, "it has too many parts")
 
     def _step(self, name: bytes) -> list[bytes]:
         """Go one component on; gives the components of a link that take its place."""
         if name in (b"self", b"thread-self") and self._is_proc_root():
-            self._go(os.open(self._own_folder(name), os.O_PATH | os.O_CLOEXEC))
-            return []
+            return _parts(self._own_folder(name))
         found = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._here)
         status = os.fstat(found)
         if not stat.S_ISLNK(status.st_mode):
             self._go(found)
             return []
         self._links += 1
-        if self._links > _LINKS_DEEP:
+        try:
+            if self._links > _LINKS_DEEP:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            text = os.readlink(b"", dir_fd=found)
+        finally:
             os.close(found)
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        text = os.readlink(b"", dir_fd=found)
-        os.close(found)
         if self._is_on_proc(status) and not self._is_proc_root():
             # A magic link (exe, cwd, root, fd/3): what it shows is no path, so it is the kernel that follows.
             self._go(os.open(name, os.O_PATH | os.O_CLOEXEC, dir_fd=self._here))
             return []
         if text.startswith(b"/"):
             self._go(os.open(f"/proc/{self._pid}/root", os.O_PATH | os.O_CLOEXEC))
-        return [part for part in text.split(b"/") if part not in (b"", b".")]
+        return _parts(text)
 
     def _go(self, fd: int) -> None:
         self.close()
@@ -255,14 +274,19 @@ class _Walk:
         return status.st_ino == 1 and self._is_on_proc(status)
 
     def _is_on_proc(self, status: os.stat_result) -> bool:
-        """The worker's procfs, or ours, in which a walk goes on after ``self``."""
-        return status.st_dev in (_device_of(f"/proc/{self._pid}/root/proc"), _device_of("/proc"))
+        """On the worker's procfs, whose device is asked for only where a path may lead to it."""
+        return status.st_dev == _device_of(f"/proc/{self._pid}/root/proc")
 
-    def _own_folder(self, name: bytes) -> str:
-        """What ``/proc/self`` is for the worker, in our own procfs."""
+    def _own_folder(self, name: bytes) -> bytes:
+        """What ``/proc/self`` is for the worker, by the numbers of its own procfs."""
         with open(f"/proc/{self._pid}/status", "rb") as file:
-            group = next(int(line.split()[1]) for line in file if line.startswith(b"Tgid:"))
-        return f"/proc/{group}" if name == b"self" else f"/proc/{group}/task/{self._pid}"
+            fields = dict(line.split(b":", 1) for line in file if b":" in line)
+        group, thread = fields[b"NStgid"].split()[-1], fields[b"NSpid"].split()[-1]
+        return group if name == b"self" else group + b"/task/" + thread
+
+
+def _parts(path: bytes) -> list[bytes]:
+    return [part for part in path.split(b"/") if part not in (b"", b".")]
 
 
 def _device_of(path: str) -> int | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import select
 import struct
 
 from msgspec import Struct
@@ -49,6 +50,8 @@ class Eye:
 
     def __init__(self, fd: int, stage_pid: int) -> None:
         self._fd = fd
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLIN)
         self.stage_pid = stage_pid
 
     def fileno(self) -> int:
@@ -65,6 +68,10 @@ class Eye:
             raise
         cookie, pid, _flags, number, arch, _ip, *args = _NOTIFICATION.unpack(buffer)
         return Sighting(cookie, pid, number, arch, tuple(args))
+
+    def has_more(self) -> bool:
+        """True if `receive` would give another one at once."""
+        return self._fd >= 0 and bool(self._poll.poll(0))
 
     def is_waiting(self, sighting: Sighting) -> bool:
         """True if the caller still waits, so that what was read of its memory belonged to it."""

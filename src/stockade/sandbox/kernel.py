@@ -23,7 +23,7 @@ AT_EMPTY_PATH = 0x1000
 AT_RECURSIVE = 0x8000
 OPEN_TREE_CLONE = 1
 OPEN_TREE_CLOEXEC = os.O_CLOEXEC
-MOVE_MOUNT_F_EMPTY_PATH = 0x4
+MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH = 0x4, 0x40
 MOUNT_ATTR_RDONLY = 0x1
 MOUNT_ATTR_NOEXEC = 0x8
 MOUNT_ATTR_IDMAP = 0x00100000
@@ -97,6 +97,17 @@ def open_within(root_fd: int, path: str | bytes, flags: int) -> int:
     return _open(root_fd, path, flags, 0, resolve)
 
 
+def open_as_worker(start: int, path: str | bytes, flags: int, *, is_root: bool) -> int:
+    """Open a path from a folder of a worker's view, where it means the same to it and to us.
+
+    Magic links of procfs are refused (ELOOP). With `is_root` the folder is the worker's root,
+    and other links are followed below it; else they are refused too, since an absolute one
+    would lead from our own root.
+    """
+    links = RESOLVE_IN_ROOT if is_root else RESOLVE_NO_SYMLINKS
+    return _open(start, path, flags, 0, links | RESOLVE_NO_MAGICLINKS)
+
+
 def _open(folder: int, path: str | bytes, flags: int, mode: int, resolve: int) -> int:
     how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
     raw = ctypes.c_char_p(os.fsencode(path))
@@ -146,6 +157,13 @@ def move_mount(tree_fd: int, target: str | bytes) -> None:
     empty = ctypes.c_char_p(b"")
     result = _libc.syscall(_MOVE_MOUNT, tree_fd, empty, AT_FDCWD, raw, MOVE_MOUNT_F_EMPTY_PATH)
     _check(result, f"move_mount {os.fsdecode(target)}")
+
+
+def move_mount_to(tree_fd: int, place_fd: int) -> None:
+    """The same, onto what an open descriptor refers to: no path is looked up again."""
+    empty = ctypes.c_char_p(b"")
+    flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
+    _check(_libc.syscall(_MOVE_MOUNT, tree_fd, empty, place_fd, empty, flags), "move_mount")
 
 
 def mount(source: bytes, target: bytes, kind: bytes, flags: int, data: bytes = b"") -> None:

@@ -6,6 +6,7 @@ they are held as well as this host can, and the first record says by whom.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from typing import Literal
 
@@ -154,6 +155,17 @@ def reached_time(limit_s: float, *, was_killed: bool) -> ReachedLimit:
     """The limit on time, which the supervisor itself holds."""
     how = "SIGTERM did not end the command, so all was killed" if was_killed else "the command was ended"
     return _reached(Limit("time", int(limit_s)), f"time limit of {int(limit_s)} s reached: {how}")
+
+
+def find_file_size_reached(plan: LimitPlan, exit_code: int) -> list[ReachedLimit]:
+    """The limit on file size, if it ended the command or what a shell ran last for it.
+
+    The kernel counts nothing here. A program that writes on gets SIGXFSZ, or EFBIG if it ignores that.
+    """
+    limit = plan.find("file-size")
+    if limit is None or exit_code != 128 + signal.SIGXFSZ:
+        return []
+    return [_reached(limit, f"file-size limit of {limit.amount_text} reached: a process was ended (SIGXFSZ)")]
 
 
 def _reached(limit: Limit, message: str) -> ReachedLimit:

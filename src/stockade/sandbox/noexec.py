@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from stockade.errors import ContainmentError, HostError, StockadeError
 from stockade.sandbox import kernel
-from stockade.sandbox.private_view import cut_loose
+from stockade.sandbox.finish_view import cut_loose, protect
 from stockade.sandbox.view import is_below
 
 
@@ -176,11 +176,15 @@ class MountSealer:
     """The supervisor's handle on the child that does it.
 
     It is forked before the sandbox is ready, since the search for program files can be
-    done meanwhile, on another processor. Without an order it cuts the view loose from the
-    host's mounts (private_view.py) and leaves what may be executed alone.
+    done meanwhile, on another processor. It also gives the view its last touches
+    (finish_view.py), without an order these alone.
+
+    Args:
+        protected: Paths in the view, outer ones first, each with whether it becomes read-only.
+        order: What stays executable, None for everything.
     """
 
-    def __init__(self, order: MountSeal | None) -> None:
+    def __init__(self, protected: Sequence[tuple[str, bool]], order: MountSeal | None) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = kernel.fork_quietly()
         if self.pid == 0:
@@ -189,7 +193,7 @@ class MountSealer:
                 own = theirs.fileno()
                 os.closerange(3, own)  # above all the lifelines: EOF must not wait for us
                 os.closerange(own + 1, 1 << 20)
-                _be_sealer(theirs, order)
+                _be_sealer(theirs, protected, order)
             finally:
                 os._exit(0)
         theirs.close()
@@ -232,7 +236,9 @@ class MountSealer:
             self.pid = -1
 
 
-def _be_sealer(control: socket.socket, order: MountSeal | None) -> None:
+def _be_sealer(
+    control: socket.socket, protected: Sequence[tuple[str, bool]], order: MountSeal | None
+) -> None:
     """The child's whole life. It ends by `os._exit` in any case, and with its parent."""
     kernel.die_with_parent(signal.SIGKILL)
     try:
@@ -241,6 +247,8 @@ def _be_sealer(control: socket.socket, order: MountSeal | None) -> None:
         if pid == 0:
             return
         _enter_view(pid)
+        for path, is_read_only in protected:
+            protect(path, is_read_only=is_read_only)
         cut_loose()
         if steps is not None:
             apply_steps(steps)

@@ -186,6 +186,11 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
     @property
+    def late_mounts(self) -> list[tuple[str, bool]]:
+        """What finish_view.py puts up: (path, becomes read-only)."""
+        return [(m.target, m.kind is MountKind.READ_ONLY) for m in self.mounts if m.is_late]
+
+    @property
     def has_room(self) -> bool:
         return "room" not in self.layers_off
 
@@ -389,15 +394,8 @@ def _protecting_mounts(host: HostFacts, writable: Sequence[str]) -> list[Mount]:
         root = _root_of(fact.path, writable)
         if root:
             pinned |= _pins(host, root, fact.path)
-            covers.append(
-                bind(
-                    fact.path,
-                    MountKind.READ_ONLY,
-                    "run or obeyed by other programs later",
-                    owner=_root_owner(host, root),
-                    identity=fact.identity,
-                )
-            )
+            why = "run or obeyed by other programs later"
+            covers.append(_late(fact.path, MountKind.READ_ONLY, why, fact.identity))
     for path, _is_folder, _is_there in host.invisible:
         root = _root_of(path, writable)
         if root:
@@ -414,20 +412,16 @@ def _root_of(path: str, writable: Sequence[str]) -> str:
     )
 
 
-def _root_owner(host: HostFacts, root: str) -> tuple[int, int] | None:
-    """A bind over a bind shows the same files, so it has the same id map."""
-    return next((_owned(host, fact) for fact in host.write if fact.path == root), None)
-
-
 def _pins(host: HostFacts, root: str, path: str) -> dict[str, Mount]:
     identities = {fact.path: fact.identity for fact in host.pinned}
-    owner = _root_owner(host, root)
     return {
-        folder: bind(
-            folder, MountKind.WRITABLE, "cannot be renamed", owner=owner, identity=identities.get(folder)
-        )
+        folder: _late(folder, MountKind.WRITABLE, "cannot be renamed", identities.get(folder))
         for folder in chain_below(root, path)
     }
+
+
+def _late(path: str, kind: MountKind, why: str, identity: tuple[int, int] | None) -> Mount:
+    return Mount(kind=kind, target=path, source=path, why=why, identity=identity, is_late=True)
 
 
 def _folders_to_make(host: HostFacts) -> list[tuple[str, int]]:

@@ -22,8 +22,8 @@ from stockade.sandbox.paths import PathFact, plain_fact
 from stockade.sandbox.survey import Survey
 from stockade.sandbox.view import chain_below, is_below
 
-# Each costs some five mounts, and bubblewrap's time grows with their square: a second for so many.
-GIT_FOLDERS_LIMIT = 128
+# Each costs some five mounts: a third of a second for so many, and more than in proportion beyond.
+GIT_FOLDERS_LIMIT = 500
 
 
 def probe_protection(

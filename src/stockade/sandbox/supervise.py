@@ -25,7 +25,8 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,6 +42,7 @@ from stockade.sandbox.enforcement import (
 )
 from stockade.sandbox.eye import LISTENER_FLAGS, Eye
 from stockade.sandbox.filter import compile_filter, load_filter_table
+from stockade.sandbox.finish_view import verify_private
 from stockade.sandbox.hold import Hold, open_hold
 from stockade.sandbox.holding import HeldLimits, open_limits
 from stockade.sandbox.landlock import compile_ruleset, plan_rules
@@ -59,7 +61,6 @@ from stockade.sandbox.limits import LimitUsage, ReachedLimit, find_reached
 from stockade.sandbox.noexec import MountSealer, verify_mounts
 from stockade.sandbox.paths import make_folder
 from stockade.sandbox.plan import SandboxPlan
-from stockade.sandbox.private_view import verify_private
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
 from stockade.sandbox.signals import SignalRelay
 from stockade.sandbox.stdio import Stdio
@@ -115,12 +116,13 @@ class Sandbox:
 
     # --- building --------------------------------------------------------------------------
 
-    def build(self, meanwhile: Callable[[], None] = lambda: None) -> RoomSockets | None:
+    def build(self, meanwhile: Sequence[Callable[[], object]] = ()) -> RoomSockets | None:
         """Put everything up but the worker.
 
         Args:
-            meanwhile: Called while the stage's Python starts and the builder works, which
-                takes longer than our own part; it must not start threads or processes.
+            meanwhile: Called in order while the stage's Python starts and the builder works, which
+                takes longer than our own part; in small pieces, since the builder waits for the
+                end of one. They must not start threads or processes.
 
         Returns:
             The room's sockets; None if the room was given up (``--without-layer=room``).
@@ -145,8 +147,8 @@ class Sandbox:
             self.close()
             raise
 
-    def _build(self, meanwhile: Callable[[], None]) -> RoomSockets | None:
-        self._sealer = MountSealer(self.plan.seal.mounts)
+    def _build(self, meanwhile: Sequence[Callable[[], object]]) -> RoomSockets | None:
+        self._sealer = MountSealer(self.plan.late_mounts, self.plan.seal.mounts)
         self._limits = open_limits(self.plan.limits)
         self.made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
         for paths, take in ((self.plan.stops, open_stop), (self.plan.holds, open_hold)):
@@ -158,10 +160,15 @@ class Sandbox:
         if self.plan.has_room:
             self._builder = RoomBuilder(self.plan.tools)
         self._mark("builder forked")
+        # bwrap may say nothing for 10 ms: to enter a control group takes a grace period of the kernel's.
+        work = deque(meanwhile)
+        while work and not _is_readable(info, 0):
+            work.popleft()()
         self._await_process(info)
         self._mark("process known")
         order = self._compose_seal()
-        meanwhile()
+        while work:
+            work.popleft()()
         self._mark("meanwhile done")
         stage = self._await_ready()
         self._mark("stage ready")
@@ -309,9 +316,7 @@ class Sandbox:
                 raise self._explain_end(step)
 
     def _await_readable(self, fd: int, step: str) -> None:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        if not poll.poll(START_TIMEOUT_S * 1000):
+        if not _is_readable(fd, START_TIMEOUT_S):
             raise ContainmentError(
                 "start-timeout", f"step {step} did not answer within {START_TIMEOUT_S:.0f} s"
             )
@@ -334,14 +339,18 @@ class Sandbox:
     def _verify_view(self) -> None:
         """Each bind shows what was judged, each cover hides it, and not what was put in its place since."""
         root = os.open(f"/proc/{self._stage_pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        hiding = (MountKind.TMPFS, MountKind.COVER)
+        covers = [(at, m.target) for at, m in enumerate(self.plan.mounts) if m.kind in hiding]
         try:
             for index, mount in enumerate(self.plan.mounts):
                 made = self.made.get(mount.target)
                 if mount.kind in (MountKind.READ_ONLY, MountKind.WRITABLE):
                     shown = mount.identity or made
-                    if shown is not None and not self._is_covered(mount.target, index):
+                    # Something of ours may be over it on purpose (files.hide, the ledger).
+                    is_covered = any(at > index and is_below(mount.target, path) for at, path in covers)
+                    if shown is not None and not is_covered:
                         self._verify_place(root, mount.target, shown, is_shown=True)
-                elif mount.kind in (MountKind.TMPFS, MountKind.COVER) and (mount.covers or made):
+                elif mount.kind in hiding and (mount.covers or made):
                     self._verify_place(root, mount.target, mount.covers or made, is_shown=False)
         finally:
             os.close(root)
@@ -362,12 +371,6 @@ class Sandbox:
         os.close(place)
         if ((status.st_dev, status.st_ino) == identity) != is_shown:
             raise ContainmentError("view-changed", f"{target} was replaced while the sandbox was being built")
-
-    def _is_covered(self, target: str, index: int) -> bool:
-        """Something of ours was put over it later, on purpose (``files.hide``, the ledger)."""
-        covers = (MountKind.TMPFS, MountKind.COVER)
-        later = self.plan.mounts[index + 1 :]
-        return any(mount.kind in covers and is_below(target, mount.target) for mount in later)
 
     def _verify_room(self, stage: StageFacts) -> None:
         assert self._room is not None
@@ -639,3 +642,9 @@ class Sandbox:
         if self._lifeline is None:
             raise ContainmentError("stage-failed", "the sandbox is not there")
         return self._lifeline
+
+
+def _is_readable(fd: int, timeout_s: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))

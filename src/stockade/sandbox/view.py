@@ -68,6 +68,7 @@ class Mount(Struct, frozen=True, kw_only=True):
             is made with an id map when Stockade was started by root. None: as it is.
         identity: (device, inode) that the source had when it was judged; compared again
             before the worker starts, so that a folder swapped meanwhile is noticed.
+        is_late: Put up by finish_view.py, on itself, when bubblewrap has finished.
         covers: For TMPFS and COVER, the identity of what must not be seen there.
         why: Shown by ``--dry-run``.
     """
@@ -79,6 +80,7 @@ class Mount(Struct, frozen=True, kw_only=True):
     mode: int = 0o755
     owner: tuple[int, int] | None = None
     identity: tuple[int, int] | None = None
+    is_late: bool = False
     covers: tuple[int, int] | None = None
     why: str = ""
 

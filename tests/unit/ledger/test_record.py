@@ -73,6 +73,44 @@ def test_r163_hostile_arguments_stay_on_one_short_line(argument: str) -> None:
     assert len(line) <= RECORD_LIMIT_BYTES
 
 
+PIECES = st.sampled_from(
+    [
+        *(
+            "/usr/bin/git",
+            "clone",
+            " ",
+            "é",
+            '"',
+            "\\",
+            "\n",
+            "\x7f",
+            "\ud800",
+            "x" * 5000,
+            ":",
+            "=",
+            "?a=b",
+            "@",
+        ),
+        *("password", "token", "Authorization: ", "--password", "hunter2", "https://me:word@host.test/?q=1"),
+        *("ghp_0123456789abcdefghij", "sk-0123456789abcdef0123", "-", "_"),
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=4).map("".join)
+
+
+@given(argv=st.lists(TEXTS, max_size=5), program=TEXTS, why=TEXTS, parent=st.none() | TEXTS)
+def test_a_command_is_written_the_same_whether_its_fields_are_looked_at_one_by_one_or_not(
+    argv: list[str], program: str, why: str, parent: str | None
+) -> None:
+    started_by = None if parent is None else {"pid": 7, "program": parent, "exec": None}
+    fields = {"kind": "attempt", "program": program, "why": why, "parent": started_by, "path": None}
+    line = encode(argv=argv, **fields)
+    # A part that is two levels deep is never written the short way, so here each field is looked at.
+    slowly = json.loads(encode(argv=argv, **fields, deep={"deeper": {"deepest": 1}}))
+    del slowly["deep"]
+    assert json.loads(line) == slowly
+
+
 def test_long_text_is_cut_with_a_marker_that_tells_its_length() -> None:
     path = json.loads(encode(path="/" + "x" * 99_999))["path"]
     assert path.startswith("/xxx")

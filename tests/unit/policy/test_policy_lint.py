@@ -34,7 +34,7 @@ rules:
   - {deny: paste.example}
 rubric: [rubric.test]
 internal: [{host: app.test, networks: [10.20.0.0/24], ports: [8080]}]
-exec: {allow: [/usr/bin/gcc]}
+exec: {allow: [/usr/bin/ls]}
 files: {write: [.]}
 """
         )
@@ -170,17 +170,21 @@ def lint_exec(keys: str, rest: str = "") -> list[tuple[str, str, str]]:
     ["python3", "/usr/bin/python3.11", "/usr/bin/python3.*", "bash", "node", "perl", "gawk", "npm", "vi"],
 )
 def test_r144_an_interpreter_on_the_list_is_warned(program: str) -> None:
-    ((code, severity, message),) = lint_exec(f'allow: [gcc, "{program}"]')
+    ((code, severity, message),) = lint_exec(f'allow: [ls, "{program}"]')
     assert (code, severity) == ("exec-interpreter", "warning")
     assert program in message
 
 
 @pytest.mark.parametrize(
-    "program", ["env", "/usr/bin/env", "xargs", "find", "git", "make", "timeout", "ssh", "nice"]
+    "program",
+    [
+        *("env", "/usr/bin/env", "xargs", "find", "git", "make", "timeout", "ssh", "nice"),
+        *("gcc", "x86_64-linux-gnu-g++-12", "cc", "clang-14"),
+    ],
 )
 def test_r144_a_program_that_starts_others_is_noted(program: str) -> None:
     """Not warned: each of the others is judged as well."""
-    ((code, severity, message),) = lint_exec(f"allow: [gcc, {program}]")
+    ((code, severity, message),) = lint_exec(f"allow: [ld, {program}]")
     assert (code, severity) == ("exec-starts-others", "note")
     assert program in message
 
@@ -199,7 +203,7 @@ def test_r142_the_loader_on_the_list_is_warned(program: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "program", ["gcc", "/usr/bin/ls", "pythonic", "ld", "cmp", "/usr/lib/git-core/*", "shuf"]
+    "program", ["as", "/usr/bin/ls", "pythonic", "ld", "cmp", "/usr/lib/git-core/*", "shuf"]
 )
 def test_r144_an_ordinary_program_is_not_warned(program: str) -> None:
     assert lint_exec(f'allow: ["{program}"]') == []

@@ -17,7 +17,7 @@ from stockade.decision.engine import Engine
 from stockade.decision.request import Attempt
 from stockade.gateway.journal import Journal
 from stockade.policy.load import load_policy_text
-from stockade.run.commands import Commands
+from stockade.run.commands import SIGHTINGS_AT_ONCE, Commands
 from stockade.sandbox.eye import Sighting
 from stockade.sandbox.filter import load_filter_table
 from stockade.sandbox.programs import Program, ProgramSet
@@ -40,6 +40,9 @@ class EyeDouble:
 
     def receive(self) -> Sighting | None:
         return self.sightings.pop(0) if self.sightings else None
+
+    def has_more(self) -> bool:
+        return bool(self.sightings)
 
     def is_waiting(self, _sighting: Sighting) -> bool:
         return self.waits
@@ -132,6 +135,25 @@ def test_a_permitted_command_goes_on_when_its_record_is_durable_and_not_before(
     assert scene.eye.answers == []
     scene.ledger.sync()
     assert scene.eye.answers == [(1, "go on")]
+
+
+def test_commands_that_wait_at_once_are_recorded_before_the_first_is_answered(
+    scene: Scene, program: Path
+) -> None:
+    # So they go to the disk by one write and one sync; but other connections wait meanwhile, so not all.
+    text = ctypes.create_string_buffer(os.fsencode(program))
+    vector = (ctypes.c_void_p * 2)(ctypes.addressof(text))
+    args = (ctypes.addressof(text), ctypes.addressof(vector), 0, 0, 0, 0)
+    number = ARCHITECTURE.numbers["execve"]
+    for cookie in range(SIGHTINGS_AT_ONCE + 3):
+        scene.eye.sightings.append(Sighting(cookie, os.getpid(), number, ARCHITECTURE.audit, args))
+    scene.commands.look(1)
+    assert len(scene.ledger.records) == SIGHTINGS_AT_ONCE
+    assert scene.eye.answers == []
+    scene.ledger.sync()
+    assert scene.eye.answers == [(cookie, "go on") for cookie in range(SIGHTINGS_AT_ONCE)]
+    scene.commands.look(1)
+    assert len(scene.ledger.records) == SIGHTINGS_AT_ONCE + 3
 
 
 def test_a_denied_command_is_answered_permission_denied_when_its_record_is_durable(scene: Scene) -> None:

@@ -20,7 +20,9 @@ QUESTION = Denial("a.test (name question)", "not-listed", "No rule lists the nam
 CONNECTION = Denial("a.test:80", "not-listed", "No rule lists a.test on port 80 (http).", "a.test", False)
 
 
-def session(denials: dict[Denial, int], left_out: int = 0, limits: tuple[str, ...] = ()) -> Any:
+def session(
+    denials: dict[Denial, int], left_out: int = 0, limits: tuple[str, ...] = (), source: str = "p.yaml"
+) -> Any:
     journal = Journal(None, "digest")  # type: ignore[arg-type]  # nothing is recorded here
     journal.denials.update(denials)
     journal.denials_left_out = left_out
@@ -31,6 +33,7 @@ def session(denials: dict[Denial, int], left_out: int = 0, limits: tuple[str, ..
         journal=journal,
         ledger=ledger,
         options=SimpleNamespace(ledger=None),
+        policy=SimpleNamespace(source=source),
         shelf="shelf",
         run_id="run-1",
         limits_reached=lambda: [ReachedLimit("processes", 256, message) for message in limits],
@@ -77,18 +80,42 @@ def test_a_limit_that_had_an_effect_is_said_and_without_one_there_is_nothing_to_
     assert summary_lines(session({}), None) == []
 
 
+def program(name: str, entry: str) -> Denial:
+    return Denial(name, "program-not-listed", f'No `exec:` entry lists "{name}".', "", entry=entry)
+
+
+def test_several_refused_programs_are_offered_in_one_line_to_copy() -> None:
+    run = session({program("ls", "ls"): 3, program("/usr/bin/ls", "ls"): 1, program("yes", "yes"): 1})
+    offers = [line for line in summary_lines(run, None) if "all of these" in line]
+    # YAML 1.1 reads a bare yes as a truth value, so it is quoted.
+    assert offers == ['stockade: to allow all of these programs: `exec: {allow: [ls, "yes"]}`']
+    assert not any("all of these" in line for line in summary_lines(session({program("ls", "ls"): 3}), None))
+
+
+def test_without_a_policy_it_is_said_where_the_lines_go() -> None:
+    without = "\n".join(summary_lines(session({CONNECTION: 1}, source="builtin:deny-all"), None))
+    assert "no policy was given: put `version: 1`" in without
+    assert "no policy was given" not in "\n".join(summary_lines(session({CONNECTION: 1}), None))
+
+
+def test_advice_stands_before_the_pointer_to_the_record() -> None:
+    lines = summary_lines(session({}), None, ["make looks first"])
+    assert lines == [
+        "stockade: make looks first",
+        "stockade: the whole record: stockade log --run run-1",
+    ]
+
+
 # --- commands and code -----------------------------------------------------------------------------
 
 
 def command(entry: str, file: str = "") -> Denial:
     why = f"No `exec:` entry lists it; to allow the program, add `exec: {{allow: [{entry}]}}`."
-    return Denial(entry, "program-not-listed", why, "", program=file or f"/usr/bin/{entry}", permit=entry)
+    return Denial(entry, "program-not-listed", why, "", program=file or f"/usr/bin/{entry}", entry=entry)
 
 
-def call(
-    program: str, text: str, reason: str = "code-in-memory", permit: str = "exec: {code: jit}"
-) -> Denial:
-    return Denial(text, reason, f"{text} is refused: a reason.", "", program=program, permit=permit)
+def call(program: str, text: str, reason: str = "code-in-memory", key: str = "exec: {code: jit}") -> Denial:
+    return Denial(text, reason, f"{text} is refused: a reason.", "", program=program, key=key)
 
 
 def offered(lines: list[str]) -> list[Policy]:
@@ -140,17 +167,6 @@ def test_a_program_that_makes_code_is_named_with_the_key_and_once() -> None:
         " which `code: closed` refuses; to permit it, add `exec: {code: jit}`"
     )
     assert len(lines) == 3
-
-
-def test_what_programs_do_without_is_told_only_when_the_command_failed() -> None:
-    run = session({})
-    common = call("/usr/bin/python3", "socket(AF_UNIX)", "control-socket", "exec: {unix-sockets: true}")
-    closed = call("/usr/bin/python3", "io_uring_setup", "system-call-refused", "")
-    run.journal.common_denials.update({common: 2, closed: 4})
-    run.journal.attempts[Verdict.DENY] += 6
-    assert summary_lines(run, None) == []
-    lines = summary_lines(run, None, has_failed=True)
-    assert lines[1:-1] == ["    2× python3: socket(AF_UNIX); to permit it, add `exec: {unix-sockets: true}`"]
 
 
 def test_the_end_of_a_long_reason_says_what_would_permit_it() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stockade.sandbox import kernel
+from stockade.sandbox import command_reader, kernel
 from stockade.sandbox.command_reader import (
     ARGUMENTS_LIMIT,
     Memory,
@@ -20,6 +20,7 @@ from stockade.sandbox.command_reader import (
     read_command,
 )
 from stockade.sandbox.eye import Sighting
+from stockade.sandbox.processes import read_children
 
 AT_FDCWD = -100
 HERE = os.getpid()
@@ -69,6 +70,43 @@ def test_proc_self_is_the_one_who_asks_and_not_us() -> None:
         child.wait()
 
 
+def test_proc_self_in_a_pid_namespace_of_its_own_is_the_one_who_asks() -> None:
+    # There the kernel knows no `self` for us, so what one call of ours finds must not be the answer.
+    script = ("unshare", "-Urpf", "--mount-proc", "sh", "-c", "echo; exec sleep 30")
+    outer = subprocess.Popen(script, stdout=subprocess.PIPE)
+    assert outer.stdout is not None
+    outer.stdout.readline()
+    (inner,) = read_children(outer.pid)
+    try:
+        for path in (b"/proc/self/exe", b"/proc/self/root/proc/1/exe"):
+            fd = open_target(inner, AT_FDCWD, path)
+            assert os.fstat(fd).st_ino == os.stat(f"/proc/{inner}/exe").st_ino
+            os.close(fd)
+    finally:
+        os.kill(inner, 9)
+        outer.wait()
+
+
+@pytest.mark.parametrize("path", [b"/bin/sh", b"//usr/../bin/./sh", b"folder/../folder/sh", b"folder/sh"])
+def test_one_call_finds_what_the_walk_finds(
+    path: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("folder/sh").write_text("")
+    Path("link").symlink_to("folder/sh")
+    place = f"/proc/{HERE}/{'root' if path.startswith(b'/') else 'cwd'}"
+    start = os.open(place, os.O_PATH)
+    by_call = command_reader._open_by_kernel(start, path)
+    by_walk = command_reader._Walk(HERE).follow(path, place)
+    assert os.fstat(by_call).st_ino == os.fstat(by_walk).st_ino
+    if not path.startswith(b"/"):
+        with pytest.raises(OSError, match="symbolic links"):  # where they lead, the walk finds out
+            command_reader._open_by_kernel(start, b"link")
+    for fd in (start, by_call, by_walk):
+        os.close(fd)
+
+
 def test_relative_paths_links_and_descriptors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("link").symlink_to("/bin/sh")
@@ -105,6 +143,39 @@ def test_what_leads_nowhere_is_said_as_the_kernel_says_it(
     with pytest.raises(OSError) as refused:
         target(path)
     assert refused.value.errno == number
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_path_that_breaks_off_anywhere_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    """The exe of a process that has ended is a link that cannot be read: each try would cost us one."""
+    ended = subprocess.Popen(["true"], stdin=subprocess.DEVNULL)
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    (tmp_path / "loop").symlink_to("loop")
+    before = descriptors()
+    for path in (f"/proc/{ended.pid}/exe", str(tmp_path / "loop"), "/no/such/file", "/bin/sh/x"):
+        with pytest.raises(OSError):
+            target(path)
+    assert descriptors() == before
+    ended.wait()
+
+
+def test_a_path_of_links_that_never_ends_is_given_up_and_the_longest_plain_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative ones, which we walk ourselves; the others are one call of the kernel's."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    turns = "a/../" * 815  # 4,075 bytes: PATH_MAX is 4,096
+    (tmp_path / "l0").symlink_to(f"{turns}a")
+    for number in range(1, 10):
+        (tmp_path / f"l{number}").symlink_to(f"{turns}l{number - 1}")
+    assert target("l0") == target(str(tmp_path / "l0")) == identity(tmp_path / "a")
+    with pytest.raises(OSError, match="too many parts"):
+        target("l9")
+    assert target("/" + "usr/../" * 580 + "bin/sh") == identity("/bin/sh")
 
 
 # --- memory ----------------------------------------------------------------------------------

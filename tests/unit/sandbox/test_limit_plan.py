@@ -9,6 +9,7 @@ from stockade.sandbox.limits import (
     LimitRequest,
     LimitUsage,
     ReachedLimit,
+    find_file_size_reached,
     find_reached,
     plan_limits,
     reached_time,
@@ -95,3 +96,13 @@ def test_what_the_kernel_kills_because_the_machine_has_no_memory_is_not_the_limi
 def test_the_limit_on_time_says_whether_the_command_obeyed() -> None:
     assert reached_time(2.0, was_killed=False).message == "time limit of 2 s reached: the command was ended"
     assert "SIGTERM did not end the command" in reached_time(2.0, was_killed=True).message
+
+
+def test_a_command_that_was_ended_for_a_file_too_large_names_the_limit() -> None:
+    """SIGXFSZ is 25 on x86-64 and arm64 (signal(7)); a shell gives 128 + 25."""
+    limited = plan_limits(LimitRequest(file_size_bytes=MIB), "r1")
+    (found,) = find_file_size_reached(limited, 153)
+    assert (found.name, found.amount) == ("file-size", MIB)
+    assert found.message == "file-size limit of 1MiB reached: a process was ended (SIGXFSZ)"
+    assert find_file_size_reached(limited, 152) == []
+    assert find_file_size_reached(plan_limits(LimitRequest(), "r1"), 153) == []
