@@ -45,7 +45,9 @@ def run_contained(options: RunOptions) -> int:
         report = ReportFile(options.report, (workspace, *folders))
     plan = plan_run(options, policy, shelf, run_id)
     if options.is_dry_run:
-        print("\n".join(plan.describe()))
+        from stockade.run.planned import print_plan
+
+        print_plan(plan, policy.exec, as_json=options.as_json)
         return 0
     reactor = Reactor()
     sandbox = Sandbox(plan, reactor)

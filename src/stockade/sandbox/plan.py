@@ -196,7 +196,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         return "room" not in self.layers_off
 
     def describe(self) -> list[str]:
-        """The plan as lines for a person; ``--dry-run`` prints them."""
+        """The plan as lines for a person, without its notes; ``--dry-run`` prints them."""
         import shlex  # a start that is no rehearsal does without
 
         who = f"uid {self.worker_uid}, gid {self.worker_gid} on the host"
@@ -214,7 +214,6 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         lines += self.limits.describe()
         lines += [f"view: {mount.describe()}" for mount in self.mounts]
         lines += [f"environment: {name}={value}" for name, value in sorted(self.environment.items())]
-        lines += [f"note: {note}" for note in self.notes]
         return lines
 
 

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from stockade.decision.script import HEAD_BYTES, is_env, parse_script, words_of_env
 from stockade.errors import UserError
-from stockade.policy.model import ExecPolicy
+from stockade.policy.model import PRESET_ORIGIN, ExecPolicy
 from stockade.policy.programs import PROGRAM_FOLDERS, is_pattern
 from stockade.sandbox.elf import read_elf_at
 from stockade.sandbox.paths import probe_path
@@ -43,6 +43,7 @@ class Program(Struct, frozen=True, kw_only=True):
         path: Its real path, outside and inside.
         identity: Device and inode.
         why: ``launched``, ``exec: git``, ``interpreter of …``.
+        origin: The line of the policy or preset that lists it, empty if none does.
         is_script: It begins with ``#!``.
         loader: Real path of its ELF loader, empty for a script or a static program.
     """
@@ -50,6 +51,7 @@ class Program(Struct, frozen=True, kw_only=True):
     path: str
     identity: tuple[int, int]
     why: str
+    origin: str = ""
     is_script: bool = False
     loader: str = ""
 
@@ -82,6 +84,7 @@ def probe_programs(
     """
     search = _Search(workspace, search_path)
     places_of = _Places(workspace, lists_folders=len(policy.allow) >= _MANY_ENTRIES)
+    origins = dict(zip(policy.allow, policy.origins, strict=False))
     missing = []
     if launched:
         search.add(launched, "launched", is_launched=True)
@@ -90,8 +93,9 @@ def probe_programs(
         for place in places:
             if any(is_below(place, folder) for folder in writable) and os.path.lexists(place):
                 probe_path(place, f"exec: {entry}")  # refuses links
-        is_here = [search.add(place, f"exec: {entry}") for place in places]
-        if not any(is_here) and not policy.is_of_preset(entry):
+        origin = origins.get(entry, policy.origin)
+        is_here = [search.add(place, f"exec: {entry}", origin=origin) for place in places]
+        if not any(is_here) and not origin.startswith(PRESET_ORIGIN):  # presets name what need not be there
             missing.append(entry)
     return ProgramSet(tuple(search.found.values()), tuple(missing))
 
@@ -159,7 +163,9 @@ class _Search:
         self._real_folders: dict[str, str] = {}
         self._real_loaders: dict[str, str] = {}
 
-    def add(self, place: str, why: str, depth: int = 0, *, is_launched: bool = False) -> bool:
+    def add(
+        self, place: str, why: str, depth: int = 0, *, origin: str = "", is_launched: bool = False
+    ) -> bool:
         """Add a program, what interprets it, what interprets that, and so on; False if it is none."""
         try:
             # A script may name its interpreter relative to the worker's folder.
@@ -171,7 +177,7 @@ class _Search:
         identity = (status.st_dev, status.st_ino)
         if self._followed.get(identity, INTERPRETERS_DEEP + 1) > depth:
             self._followed[identity] = depth
-            head = self._read(real, identity, why)
+            head = self._read(real, identity, why, origin)
             following = interpreters_in(head, self._search_path)
             if is_launched and not head.startswith((b"#!", b"\x7fELF")):
                 following = ["/bin/sh"]  # as every shell does with a text that has no #! line (stage.execute)
@@ -193,13 +199,14 @@ class _Search:
             place = os.path.join(above, os.readlink(place))
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
-    def _read(self, real: str, identity: tuple[int, int], why: str) -> bytes:
+    def _read(self, real: str, identity: tuple[int, int], why: str, origin: str) -> bytes:
         head, loader = _read_file(real)
         if identity not in self.found:
             self.found[identity] = Program(
                 path=real,
                 identity=identity,
                 why=why,
+                origin=origin,
                 is_script=head.startswith(b"#!"),
                 loader=self._real_loader(loader),
             )

@@ -54,6 +54,25 @@ def test_a_name_is_the_real_file_of_the_fixed_folders_whatever_path_is_set(
     assert found.programs[0].why == "exec: cat"
 
 
+def test_a_program_knows_the_line_that_lists_it_and_an_interpreter_has_none(
+    tmp_path: Path, probe: Probe
+) -> None:
+    tool = script(tmp_path / "tool", "#!/bin/sh")
+    policy = ExecPolicy(
+        allow=("cat", "./tool"), origins=("policy.yaml:3", "preset:exec/x:9"), origin="policy.yaml:2"
+    )
+    found = probe_programs(
+        policy, launched="/bin/ls", workspace=str(tmp_path), writable=(), search_path=["/usr/bin"]
+    )
+    origins = {program.path: program.origin for program in found.programs}
+    assert origins == {
+        os.path.realpath("/bin/ls"): "",
+        os.path.realpath("/usr/bin/cat"): "policy.yaml:3",
+        str(tool): "preset:exec/x:9",
+        os.path.realpath("/bin/sh"): "",
+    }
+
+
 def test_links_lead_to_one_program_and_it_has_a_loader(probe: Probe) -> None:
     found = probe("/bin/sh", "/usr/bin/sh", "sh")
     assert paths(found) == [os.path.realpath("/bin/sh")]

@@ -33,6 +33,46 @@ def seal(policy: ExecPolicy | None = None, *, writable: tuple[str, ...] = (), of
     return plan_seal(policy or ExecPolicy(), facts, writable=writable, worker_uid=1000, layers_off=layers_off)
 
 
+# --- what a dry run says ------------------------------------------------------------------------
+
+
+def listed(count: int, folder: str, origin: str) -> list[Program]:
+    return [
+        Program(path=f"{folder}/p{n}", identity=(2, n), why=f"exec: p{n}", origin=f"{origin}:{n}")
+        for n in range(count)
+    ]
+
+
+def said(*programs: Program, missing: tuple[str, ...] = ()) -> list[str]:
+    facts = SealFacts(programs=ProgramSet(programs, missing), landlock_abi=7)
+    policy = ExecPolicy(code="jit", unix_sockets=True)
+    plan = plan_seal(policy, facts, writable=(), worker_uid=1000, layers_off=frozenset({"mounts"}))
+    return plan.describe()
+
+
+def test_a_preset_is_one_line_and_what_the_policy_itself_lists_is_a_line_each() -> None:
+    own = Program(path="/opt/tool", identity=(3, 1), why="exec: /opt/tool", origin="policy.yaml:4")
+    sh = Program(path="/usr/bin/dash", identity=(3, 2), why="interpreter of tool")
+    preset = [
+        *listed(293, "/usr/bin", "preset:exec/coding"),
+        *listed(24, "/usr/lib/git-core", "preset:exec/coding"),
+    ]
+    assert said(PYTHON, own, sh, *preset, missing=("nothere",)) == [
+        "commands: code jit, Unix sockets permitted, programs: 320",
+        "may run: /usr/bin/python3.11 – launched",
+        "may run: /opt/tool – exec: /opt/tool",
+        "may run: /usr/bin/dash – interpreter of tool",
+        "may run: 317 of preset exec/coding, 293 in /usr/bin, 24 in /usr/lib/git-core; --json names each",
+        "not here: nothere, listed under exec",
+    ]
+
+
+def test_a_long_list_of_the_policy_itself_is_cut_and_says_so() -> None:
+    lines = said(*listed(40, "/opt", "policy.yaml"))
+    assert len(lines) == 1 + 30 + 1
+    assert lines[-1] == "may run: 10 more; --json names each"
+
+
 # --- what is planned ---------------------------------------------------------------------------
 
 
