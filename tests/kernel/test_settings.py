@@ -147,9 +147,7 @@ def test_a_name_that_the_operator_gives_by_name_is_the_worker_s(
 def test_r138_what_is_in_the_way_of_moving_aside_does_not_help(contained: Contained, home: Path) -> None:
     # The worker knows the run's id, and the folder around is its own.
     (home / ".claude").rmdir()
-    script = (
-        "mkdir -p .claude.left-by-$STOCKADE_RUN/x .claude; echo x > .claude/settings.json; chmod 555 ."
-    )
+    script = "mkdir -p .claude.left-by-$STOCKADE_RUN/x .claude; echo x > .claude/settings.json; chmod 555 ."
     options = ("--write", str(contained.work))
     contained("sh", "-c", script, options=options)
     assert not (contained.work / ".claude").exists()

@@ -167,6 +167,33 @@ def test_f13_answers_and_clipboard_writes_do_not_reach_the_screen(screen) -> Non
     assert b"ABCD\x1b]0;title\x1b\\\x1b[31mred\x1b[0m\r\n" in shown.seen
 
 
+@pytest.mark.parametrize("stream", ["1", "2", "both"])
+def test_f13_output_through_a_pipe_that_ends_in_the_terminal_is_filtered_too(
+    contained: Contained, stream: str
+) -> None:
+    """Standard input from elsewhere, or one stream to a file: the rest still goes to the terminal."""
+    master, slave = pty.openpty()
+    mode = termios.tcgetattr(slave)
+    mode[1] &= ~termios.OPOST
+    termios.tcsetattr(slave, termios.TCSANOW, mode)
+    script = r"printf '\033]52;c;ZXZpbA==\007A\033[6nB\033[21tC\033[31mred\033[?1000h\033[?1h'"
+    if stream == "both":  # half a sequence on each: they do not become one
+        script = r"printf 'A\033['; sleep 0.3; printf '21tB' >&2; sleep 0.3; printf '31mC'"
+    streams = {"stdout": slave, "stderr": slave} if stream == "both" else {}
+    if stream == "2":
+        script, streams = f"({script}) >&2", {"stderr": slave}
+    elif stream == "1":
+        streams = {"stdout": slave}
+    worker = contained.start("sh", "-c", script, stdin=subprocess.DEVNULL, **streams)
+    assert worker.wait(timeout=15) == 0
+    seen = b""
+    while select.select([master], [], [], 0.2)[0]:
+        seen += os.read(master, 65536)
+    assert seen == (b"A21tB\x1b[31mC" if stream == "both" else b"ABC\x1b[31mred\x1b[?1h\x1b[?1l")
+    os.close(master)
+    os.close(slave)
+
+
 @pytest.mark.parametrize(
     ("question", "answer"),
     [(r"\033[c", b"\x1b[?62;1c"), (r"\033[6n", b"\x1b[1;1R"), (r"\033[>q", b"\x1bP>|x\x1b\\"), ("no", b"")],

@@ -11,13 +11,14 @@ while the kernel and the stage's Python are at work, and so is what needs no san
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from stockade.ledger.record import new_run_id
+from stockade.ledger.record import clean_text, new_run_id
 from stockade.ledger.store import default_shelf
 from stockade.reactor import Reactor
 from stockade.run.options import RunOptions
@@ -49,6 +50,9 @@ def run_contained(options: RunOptions) -> int:
 
         print_plan(plan, policy.exec, as_json=options.as_json)
         return 0
+    if not options.is_quiet:
+        for note in plan.notes:
+            print(f"stockade: {clean_text(note, 300)}", file=sys.stderr)
     reactor = Reactor()
     sandbox = Sandbox(plan, reactor)
     try:

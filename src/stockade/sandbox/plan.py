@@ -403,7 +403,7 @@ def _protecting_mounts(host: HostFacts, writable: Sequence[str]) -> list[Mount]:
         root = _root_of(path, writable)
         if root:
             pinned |= _pins(host, root, path)
-    # A bind below a cover would open it again, and a cover cannot be renamed either.
+    # Below a cover nothing can be renamed anyway.
     pins = [pin for path, pin in pinned.items() if not any(is_below(path, cover.target) for cover in covers)]
     return by_depth([*pins, *covers])
 
