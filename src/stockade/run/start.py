@@ -93,11 +93,13 @@ def _remember_registries() -> None:
     own_registries()
 
 
-# The rest of what a run imports, and what its session will ask for and is then remembered.
+# The rest of what a run imports, to its end, and what its session will ask for and is then remembered.
 _MEANWHILE: tuple[Callable[[], object], ...] = (
     partial(import_module, "stockade.decision.engine"),
     partial(import_module, "stockade.gateway.server"),
     partial(import_module, "stockade.run.session"),
+    partial(import_module, "stockade.run.report"),
+    partial(import_module, "stockade.sandbox.left_behind"),
     _remember_software,
     _remember_registries,
 )

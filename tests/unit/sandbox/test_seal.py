@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import struct
-from pathlib import Path
 
 import pytest
 
 from stockade.errors import ContainmentError
 from stockade.policy.model import ExecPolicy
 from stockade.sandbox import landlock
-from stockade.sandbox.noexec import executable_mounts, plan_steps, verify_mounts
+from stockade.sandbox.noexec import executable_mounts, plan_steps, read_mounts, verify_mounts
 from stockade.sandbox.programs import Program, ProgramSet
 from stockade.sandbox.seal import LAYERS, SealFacts, SealPlan, plan_seal
 from stockade.sandbox.view import Mount, MountKind, bind
@@ -228,11 +227,12 @@ def test_executable_mounts_are_read_from_mountinfo_and_the_last_at_a_place_count
 
 def test_a_mount_that_stayed_executable_and_mounts_that_cannot_be_read_stop_the_start() -> None:
     """By the kernel's own list, here that of this process: what the builder says is not enough."""
-    executable = executable_mounts(Path("/proc/self/mountinfo").read_text())
+    mounts = read_mounts(os.getpid())
+    executable = executable_mounts(mounts)
     assert executable
-    verify_mounts(os.getpid(), executable)
+    verify_mounts(mounts, executable)
     for path in executable:
         with pytest.raises(ContainmentError, match="programs could be run from"):
-            verify_mounts(os.getpid(), executable - {path})
+            verify_mounts(mounts, executable - {path})
     with pytest.raises(ContainmentError, match="cannot be read"):
-        verify_mounts(1 << 22, executable)  # beyond PID_MAX_LIMIT: nobody has this number
+        read_mounts(1 << 22)  # beyond PID_MAX_LIMIT: nobody has this number
