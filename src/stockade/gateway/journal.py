@@ -37,6 +37,7 @@ class Denial(Struct, frozen=True):
         entry: What `exec: allow` would have to list, for a program.
         program: Of a refused system call the file that made it, of a command the file that it would start.
         key: What in the policy would permit a refused system call, empty where nothing does.
+        is_script: The command is a script, which its interpreter could run as well.
     """
 
     target: str
@@ -47,6 +48,7 @@ class Denial(Struct, frozen=True):
     entry: str = ""
     program: str = ""
     key: str = ""
+    is_script: bool = False
 
 
 class Unreached(Struct, frozen=True):
@@ -156,6 +158,7 @@ def _describe_denial(attempt: Attempt, decision: Decision, key: str) -> Denial:
         entry=_entry_for(attempt, decision),
         program=(attempt.program if attempt.call else attempt.file) or "",
         key=key,
+        is_script=attempt.is_script_of is not None,
     )
 
 

@@ -41,7 +41,7 @@ class Ending(Struct, frozen=True, kw_only=True):
         has_preset: The list is, at least in part, a preset's, which names what its programs start.
         places: Where compiled modules are looked for; None if code is loaded from everywhere.
         launched_script: Path of the launched command if it is a script, else empty.
-        refused: Files that were refused as programs.
+        refused: Files that were refused as programs, but for scripts.
         writable: Folders that the command could write.
         denied_any: Something was refused, and said.
         denied_programs: The same, of a program.

@@ -91,7 +91,7 @@ def describe_ending(session: Session, code: int) -> Ending:
         has_preset=policy is not None and any(map(policy.is_of_preset, policy.allow)),
         places=find_places(plan, policy),
         launched_script=launched.path if launched is not None and launched.is_script else "",
-        refused=tuple({d.program: None for d in journal.denials if d.reason == Reason.PROGRAM_NOT_LISTED}),
+        refused=tuple(dict.fromkeys(d.program for d in journal.denials if d.entry and not d.is_script)),
         writable=tuple(map(str, plan.writable)) if plan.seal.lists_programs else (),
         denied_any=bool(journal.denials),
         denied_programs=any(denial.entry for denial in journal.denials),

@@ -27,8 +27,11 @@ from stockade.policy.model import PRESET_ORIGIN, ExecPolicy
 from stockade.policy.programs import PROGRAM_FOLDERS, is_pattern
 from stockade.sandbox.elf import read_elf_at
 from stockade.sandbox.paths import probe_path
+from stockade.sandbox.program import environment_pythons
 from stockade.sandbox.view import is_below
 
+# Entries that mean the Python of the workspace's virtual environment too, wherever that is installed.
+_PYTHONS = ("python3", "python")
 INTERPRETERS_DEEP = 5  # as the kernel (fs/exec.c); beyond it execve gives ELOOP
 _LINKS_DEEP = 40  # as the kernel (linux/namei.h: MAXSYMLINKS)
 MATCHES_LIMIT = 2000
@@ -42,7 +45,7 @@ class Program(Struct, frozen=True, kw_only=True):
     Attributes:
         path: Its real path, outside and inside.
         identity: Device and inode.
-        why: ``launched``, ``exec: git``, ``interpreter of …``.
+        why: ``launched``, ``exec: git``, ``interpreter of …``, ``Python of …``.
         origin: The line of the policy or preset that lists it, empty if none does.
         is_script: It begins with ``#!``.
         loader: Real path of its ELF loader, empty for a script or a static program.
@@ -97,7 +100,16 @@ def probe_programs(
         is_here = [search.add(place, f"exec: {entry}", origin=origin) for place in places]
         if not any(is_here) and not origin.startswith(PRESET_ORIGIN):  # presets name what need not be there
             missing.append(entry)
+    for real, why in listed_pythons(policy, workspace, writable):
+        search.add(real, why)
     return ProgramSet(tuple(search.found.values()), tuple(missing))
+
+
+def listed_pythons(policy: ExecPolicy, workspace: str, writable: Sequence[str]) -> list[tuple[str, str]]:
+    """Pythons of the workspace's virtual environments, if Python is listed: (real path, why)."""
+    entry = next((entry for entry in policy.allow if entry in _PYTHONS), None)
+    found = environment_pythons(workspace, writable) if entry else ()
+    return [(real, f"Python of {os.path.relpath(path, workspace)} (exec: {entry})") for path, real in found]
 
 
 class _Places:
