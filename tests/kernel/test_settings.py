@@ -70,8 +70,9 @@ def test_r138_settings_that_do_not_exist_cannot_be_made(
     result = run("mkdir .claude && echo x > .claude/settings.json; ln -s /tmp .vscode; echo done")
     assert result.out == "done\n"
     assert left(contained) == [".claude.left-by-test", ".vscode.left-by-test"]
-    assert sorted(os.listdir(contained.work)) == [".claude.left-by-test", ".vscode.left-by-test", "other"]
-    assert (contained.work / ".claude.left-by-test" / "settings.json").read_text() == "x\n"
+    here = {f".claude.left-by-{contained.run}", f".vscode.left-by-{contained.run}", "other"}
+    assert set(os.listdir(contained.work)) == here
+    assert (contained.work / f".claude.left-by-{contained.run}" / "settings.json").read_text() == "x\n"
 
 
 @pytest.mark.needs("git")
@@ -146,7 +147,7 @@ def test_a_name_that_the_operator_gives_by_name_is_the_worker_s(
 def test_r138_what_is_in_the_way_of_moving_aside_does_not_help(contained: Contained, home: Path) -> None:
     # The worker knows the run's id, and the folder around is its own.
     (home / ".claude").rmdir()
-    script = "mkdir -p .claude.left-by-test/x .claude; echo x > .claude/settings.json; chmod 555 ."
+    script = "mkdir -p .claude.left-by-$STOCKADE_RUN/x .claude; echo x > .claude/settings.json; chmod 555 ."
     options = ("--write", str(contained.work))
     contained("sh", "-c", script, options=options)
     assert not (contained.work / ".claude").exists()

@@ -12,62 +12,12 @@ import subprocess
 import termios
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from kernel_steps import PYTHON, Contained
 
-
-class Screen:
-    """An operator's terminal with a contained command in it."""
-
-    def __init__(self, contained: Contained, *argv: str, stderr: int | None = None) -> None:
-        self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("4H", 30, 90, 0, 0))
-        self.before = termios.tcgetattr(self.slave)
-        self.seen = b""
-        slave = self.slave
-
-        def take_terminal() -> None:
-            os.setsid()
-            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-
-        self.process = contained.start(
-            *argv,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave if stderr is None else stderr,
-            preexec_fn=take_terminal,
-        )
-
-    def expect(self, text: bytes, within_s: float = 10.0) -> bytes:
-        """Read until this appears; gives all that was shown so far."""
-        deadline = time.monotonic() + within_s
-        while text not in self.seen:
-            left = deadline - time.monotonic()
-            ready, _, _ = select.select([self.master], [], [], max(0, left))
-            assert ready, f"{text!r} did not appear in {self.seen!r}"
-            self.seen += os.read(self.master, 65536)
-        return self.seen
-
-    def type(self, keys: bytes) -> None:
-        os.write(self.master, keys)
-
-    def end(self) -> int:
-        """Wait for the end, reading on, so that a last drain of the terminal does not wait for us."""
-        deadline = time.monotonic() + 10
-        while self.process.poll() is None and time.monotonic() < deadline:
-            if select.select([self.master], [], [], 0.02)[0]:
-                self.seen += os.read(self.master, 65536)
-        code = self.process.wait(timeout=1)
-        while select.select([self.master], [], [], 0)[0]:
-            self.seen += os.read(self.master, 65536)
-        return code
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self.master)
-        os.close(self.slave)
+from doubles.screens import Screen
 
 
 @pytest.fixture
@@ -81,7 +31,7 @@ def screens(contained: Contained) -> Iterator[list[Screen]]:
 @pytest.fixture
 def screen(contained: Contained, screens: list[Screen]):  # type: ignore[no-untyped-def]
     def show(*argv: str, **kept: int) -> Screen:
-        screens.append(Screen(contained, *argv, **kept))
+        screens.append(Screen(partial(contained.start, *argv), **kept))
         return screens[-1]
 
     return show
@@ -215,6 +165,33 @@ def test_f13_answers_and_clipboard_writes_do_not_reach_the_screen(screen) -> Non
     shown = screen("sh", "-c", script)
     assert shown.end() == 0
     assert b"ABCD\x1b]0;title\x1b\\\x1b[31mred\x1b[0m\r\n" in shown.seen
+
+
+@pytest.mark.parametrize("stream", ["1", "2", "both"])
+def test_f13_output_through_a_pipe_that_ends_in_the_terminal_is_filtered_too(
+    contained: Contained, stream: str
+) -> None:
+    """Standard input from elsewhere, or one stream to a file: the rest still goes to the terminal."""
+    master, slave = pty.openpty()
+    mode = termios.tcgetattr(slave)
+    mode[1] &= ~termios.OPOST
+    termios.tcsetattr(slave, termios.TCSANOW, mode)
+    script = r"printf '\033]52;c;ZXZpbA==\007A\033[6nB\033[21tC\033[31mred\033[?1000h\033[?1h'"
+    if stream == "both":  # half a sequence on each: they do not become one
+        script = r"printf 'A\033['; sleep 0.3; printf '21tB' >&2; sleep 0.3; printf '31mC'"
+    streams = {"stdout": slave, "stderr": slave} if stream == "both" else {}
+    if stream == "2":
+        script, streams = f"({script}) >&2", {"stderr": slave}
+    elif stream == "1":
+        streams = {"stdout": slave}
+    worker = contained.start("sh", "-c", script, stdin=subprocess.DEVNULL, **streams)
+    assert worker.wait(timeout=15) == 0
+    seen = b""
+    while select.select([master], [], [], 0.2)[0]:
+        seen += os.read(master, 65536)
+    assert seen == (b"A21tB\x1b[31mC" if stream == "both" else b"ABC\x1b[31mred\x1b[?1h\x1b[?1l")
+    os.close(master)
+    os.close(slave)
 
 
 @pytest.mark.parametrize(

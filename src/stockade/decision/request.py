@@ -33,9 +33,10 @@ class Attempt(Struct, frozen=True, kw_only=True):
         authority: Host header or :authority, when a request head was read.
         credential_headers: Lower-case names of headers in the request that carry credentials.
         query_type: DNS question type, for example ``AAAA``.
-        program: The path that the kernel was given, for exec, where it is known.
-        argv: The command and its arguments as they were given, for exec; they may say anything, the first
-            word too.
+        argv: The command and its arguments as they were given, for exec; they may say anything, the
+            first word too.
+        program: The path by which a command was called, as the kernel was given it; for a
+            refused system call the file that made it.
         file: Real path of the file that would run, for exec, where it is known.
         is_script_of: That file is a script of this interpreter (`Script.text`), else None.
         call: A refused system call as text, for example ``memfd_create``, for exec and socket.
@@ -57,8 +58,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     authority: Host | HostRefusal | None = None
     credential_headers: tuple[str, ...] = ()
     query_type: str | None = None
-    program: str | None = None
     argv: tuple[str, ...] = ()
+    program: str | None = None
     file: str | None = None
     is_script_of: str | None = None
     call: str | None = None

@@ -60,6 +60,7 @@ class _CallRecord(Struct, frozen=True):
     decision: Decision
     fields: dict[str, object]
     is_common: bool
+    key: str
 
 
 class _CallCount(Struct):
@@ -154,8 +155,8 @@ class Commands:
         attempt = Attempt(
             entry=Entry.EXEC,
             protocol=Protocol.EXEC,
-            program=tried.path or tried.file,
             argv=tried.argv or (tried.path,),
+            program=tried.path or tried.file,
             file=self._name_file(tried),
             is_script_of=tried.interpreter or None,
         )
@@ -175,7 +176,6 @@ class Commands:
             attempt,
             decision,
             recorded,
-            program=tried.path or tried.file,
             pid=caller.inner_pid,
             parent=self._describe_parent(caller),
             layer="notify",
@@ -230,13 +230,14 @@ class Commands:
             return
         self.refused_calls += 1
         call = describe_call(self._table, self._machine, sighting.number, sighting.args, sighting.arch)
-        attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call)
         program = caller.program
+        attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call, program=program or None)
         record = _CallRecord(
             attempt,
             self._engine().refuse_call(attempt, refused),
-            self._describe_call(caller, program, refusal),
+            self._describe_call(caller, refusal),
             refusal.common,
+            refused.permit or "",
         )
         key = program, call
         count = self._calls.get(key)
@@ -262,9 +263,8 @@ class Commands:
             )
         return refusal, RefusedCall(refusal.name, refusal.reason, refusal.why, find_permit(*asked))
 
-    def _describe_call(self, caller: Caller, program: str, refusal: Refusal) -> dict[str, object]:
+    def _describe_call(self, caller: Caller, refusal: Refusal) -> dict[str, object]:
         return {
-            "program": program or None,
             "pid": caller.inner_pid,
             "exec": self._find_exec(caller.pid, caller.start_time, caller.image),
             "layer": refusal.layer,
@@ -272,7 +272,13 @@ class Commands:
 
     def _append(self, record: _CallRecord, recorded: Callable[[int], None] | None, **more: object) -> None:
         self._journal.attempt(
-            record.attempt, record.decision, recorded, is_common=record.is_common, **record.fields, **more
+            record.attempt,
+            record.decision,
+            recorded,
+            is_common=record.is_common,
+            key=record.key,
+            **record.fields,
+            **more,
         )
 
     def close(self) -> None:

@@ -11,13 +11,14 @@ while the kernel and the stage's Python are at work, and so is what needs no san
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from stockade.ledger.record import new_run_id
+from stockade.ledger.record import clean_text, new_run_id
 from stockade.ledger.store import default_shelf
 from stockade.reactor import Reactor
 from stockade.run.options import RunOptions
@@ -45,8 +46,13 @@ def run_contained(options: RunOptions) -> int:
         report = ReportFile(options.report, (workspace, *folders))
     plan = plan_run(options, policy, shelf, run_id)
     if options.is_dry_run:
-        print("\n".join(plan.describe()))
+        from stockade.run.planned import print_plan
+
+        print_plan(plan, policy.exec, as_json=options.as_json)
         return 0
+    if not options.is_quiet:
+        for note in plan.notes:
+            print(f"stockade: {clean_text(note, 300)}", file=sys.stderr)
     reactor = Reactor()
     sandbox = Sandbox(plan, reactor)
     try:
@@ -87,11 +93,13 @@ def _remember_registries() -> None:
     own_registries()
 
 
-# The rest of what a run imports, and what its session will ask for and is then remembered.
+# The rest of what a run imports, to its end, and what its session will ask for and is then remembered.
 _MEANWHILE: tuple[Callable[[], object], ...] = (
     partial(import_module, "stockade.decision.engine"),
     partial(import_module, "stockade.gateway.server"),
     partial(import_module, "stockade.run.session"),
+    partial(import_module, "stockade.run.report"),
+    partial(import_module, "stockade.sandbox.left_behind"),
     _remember_software,
     _remember_registries,
 )

@@ -70,8 +70,8 @@ class Folder(Struct):
         programs: Names of the program files in it.
         watched: Names of those of its files that a worker may have written.
         watched_stamps: Device, inode and ctime of each, one after the other.
+        linked: Names of those that have other names too (hard links); a new one changes the ctime.
         leads: Where links lead, for those of which that was asked.
-        linked: Names of those of the watched that have another name somewhere (hard links).
         is_opaque: It cannot be listed and can be entered by whoever knows a name.
         is_last: The tree ends here.
     """
@@ -82,8 +82,8 @@ class Folder(Struct):
     programs: list[str] = []
     watched: list[str] = []
     watched_stamps: list[int] = []
-    leads: list[str] = []
     linked: list[str] = []
+    leads: list[str] = []
     is_opaque: bool = False
     is_last: bool = False
 
@@ -162,11 +162,9 @@ class Reading:
                     if stamp is None or stamp != _stamp_at(folder_fd, name):
                         unread.append(name)
                         continue
-                    _watch(folder, name, stamp)
+                    _watch(folder, name, stamp, is_linked=is_linked)
                     if is_program:
                         folder.programs.append(name)
-                    if is_linked:
-                        folder.linked.append(name)
                 elif self._leads_to is not None and entry.is_symlink():
                     lead = self._leads_to(f"{folder.path}/{name}")
                     if lead:
@@ -205,9 +203,7 @@ class Reading:
         facts = read_elf_at(fd)
         is_root_s = status.st_uid == 0 and not status.st_mode & 0o022
         if not (is_root_s and self._rules.is_root_trusted):
-            _watch(folder, name, stamp)
-            if status.st_nlink > 1:
-                folder.linked.append(name)
+            _watch(folder, name, stamp, is_linked=status.st_nlink > 1)
         if facts is not None and facts.kind == "program":
             folder.programs.append(name)
 
@@ -233,7 +229,7 @@ def are_unchanged(prefix: str, names: list[str], stamps: list[int]) -> bool:
 
 
 def _judged(before: Folder | None) -> dict[str, tuple[list[int], bool, bool]]:
-    """Of the watched files, what was found and under which stamp, where that can still hold."""
+    """Of the watched files, the stamp, whether it is a program and has other names, where that can hold."""
     if before is None:
         return {}
     numbers = iter(before.watched_stamps)
@@ -246,9 +242,11 @@ def _judged(before: Folder | None) -> dict[str, tuple[list[int], bool, bool]]:
     }
 
 
-def _watch(folder: Folder, name: str, stamp: list[int]) -> None:
+def _watch(folder: Folder, name: str, stamp: list[int], *, is_linked: bool = False) -> None:
     folder.watched.append(name)
     folder.watched_stamps += stamp
+    if is_linked:
+        folder.linked.append(name)
 
 
 def _stamp(status: os.stat_result) -> list[int]:

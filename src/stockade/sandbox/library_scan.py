@@ -77,7 +77,7 @@ class LibraryScan(Struct, frozen=True):
         closed: Folders inside opened ones that are noexec again.
         programs: Program files in what is opened, to be covered one by one; and folders that
             cannot be listed although they can be entered. Permitted programs are among them.
-        linked: Files in what is opened that a worker may have written and that have another name.
+        linked: Files in what is opened besides the system's that have other names too.
     """
 
     opened: tuple[str, ...]
@@ -145,8 +145,8 @@ class _Scan:
         self._opened: set[str] = set()
         self._closed: set[str] = set()
         self._programs: set[str] = set()
-        self._linked: set[str] = set()
         self._leads: set[str] = set()
+        self._linked: set[str] = set()
         # A chain of links leaves the library folders for this one alone, which has links that change.
         self._valid_with = f"{system} {_ctime_of(ALTERNATIVES)}"
 
@@ -208,7 +208,8 @@ class _Scan:
         rules = self._rules_of_system if is_of_system else self._rules
         tree = scan_tree(root, rules, ends_at=ends_at, leads_to=self._leads_to, valid_with=self._valid_with)
         self._programs.update(tree.programs)
-        self._linked.update(tree.linked)
+        if not is_of_system:
+            self._linked.update(tree.linked)
         self._leads.update(tree.leads)
         return tree
 

@@ -38,7 +38,7 @@ class Tree(Struct, frozen=True):
         programs: Its program files, and those of its folders that could hide some.
         ends: Folders at which the tree ends.
         leads: Where links lead, for those of which that was asked.
-        linked: Files that a worker may have written and that have another name somewhere.
+        linked: Files that have other names too, of those that a worker may have written.
     """
 
     programs: list[str]

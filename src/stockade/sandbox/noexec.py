@@ -39,7 +39,7 @@ class MountSeal(Struct, frozen=True, kw_only=True):
     Attributes:
         programs: Files that may run, loaders among them.
         libraries: Folders besides the system's from which code may be loaded.
-        writable: Folders and files that the worker may write.
+        writable: What the worker may write, in which those files may have other names.
         worker_uid: Whose files in them are compared one by one (library_scan.py).
         cache_folder: Where the search is remembered; empty: nowhere.
     """
@@ -62,9 +62,15 @@ class MountSeal(Struct, frozen=True, kw_only=True):
             cache_folder=self.cache_folder,
             on_progress=_say_progress,
         )
+        # No worker could ever write in /usr (paths.py), or leave another name of what lies there.
+        may_be_linked = [
+            path for path in self.programs if not is_below(path, "/usr") or _is_in(path, self.writable)
+        ]
         steps = plan_steps(found.opened, found.closed, found.programs, self.programs, self.writable)
-        names = find_other_names([*self.programs, *found.linked], self.writable, steps.opened)
-        return msgspec.structs.replace(steps, other_names=names)
+        others = find_other_names(
+            [*may_be_linked, *found.linked], writable=self.writable, read_only=steps.opened
+        )
+        return msgspec.structs.replace(steps, other_names=tuple(others))
 
 
 class MountSteps(Struct, frozen=True, kw_only=True):
@@ -74,7 +80,7 @@ class MountSteps(Struct, frozen=True, kw_only=True):
         folders: (path, is opened): the longest entry that contains a path counts.
         programs: Permitted files outside opened folders.
         covered: Program files inside opened folders that are not permitted.
-        other_names: By which the worker could write what may be executed.
+        other_names: Of what may run or be loaded, in what may be written: they become read-only as well.
     """
 
     folders: tuple[tuple[str, bool], ...]
@@ -139,7 +145,7 @@ def apply_steps(steps: MountSteps) -> None:
 
 def _protect_names(paths: Iterable[str]) -> None:
     for path in paths:
-        with contextlib.suppress(FileNotFoundError):  # hidden from the view
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # hidden in this view
             protect(path, is_read_only=True)
 
 
@@ -172,30 +178,35 @@ def _unescape(path: str) -> str:
     return path
 
 
-def verify_mounts(pid: int, opened: Iterable[str]) -> None:
-    """Compare what the kernel says with what was to stay executable.
+def read_mounts(pid: int) -> str:
+    """The kernel's own list of what a process has mounted; it takes a millisecond for some hundred.
 
     Raises:
-        ContainmentError: Something else is executable, or writable too, or the mounts cannot be read.
+        ContainmentError: It cannot be read.
     """
     try:
         with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-            fault = find_fault(file.read(), tuple(opened))
+            return file.read()
     except OSError as error:
         raise ContainmentError("seal-failed", f"the sandbox's mounts cannot be read: {error}") from error
-    if fault:
-        raise ContainmentError("seal-failed", fault)
 
 
-def find_fault(mountinfo: str, opened: Sequence[str]) -> str:
-    """What stands against the plan in a list of mounts, empty if nothing does; pure."""
+def verify_mounts(mountinfo: str, opened: Sequence[str]) -> None:
+    """Compare what the kernel says with what was to stay executable.
+
+    Raises:
+        ContainmentError: Something else is executable, or something that is can be written.
+    """
     for path, is_read_only in sorted(executable_mounts(mountinfo).items()):
         # With a folder comes what is mounted in it: protected settings, for one.
-        if not any(is_below(path, place) for place in opened):
-            return f"programs could be run from {path}, which is not planned"
+        if not _is_in(path, opened):
+            raise ContainmentError("seal-failed", f"programs could be run from {path}, which is not planned")
         if not is_read_only:
-            return f"what the worker writes in {path} could be run"
-    return ""
+            raise ContainmentError("seal-failed", f"what the worker writes in {path} could be run")
+
+
+def _is_in(path: str, places: Iterable[str]) -> bool:
+    return any(is_below(path, place) for place in places)
 
 
 class MountSealer:
@@ -252,12 +263,11 @@ class MountSealer:
         finally:
             self.close()
         if not answer.startswith(b"["):
+            from stockade.sandbox.seal_remedies import REMEDIES
+
             said = answer.decode(errors="replace") or "its builder ended without an answer"
             raise HostError(
-                "seal-failed",
-                f"layer mounts (noexec) could not be put up: {said}",
-                "mount_setattr needs kernel 5.12; `stockade doctor` tries it;"
-                " --without-layer=mounts gives this layer up, on record",
+                "seal-failed", f"layer mounts (noexec) could not be put up: {said}", REMEDIES["mounts"]
             )
         opened: list[str] = msgspec.json.decode(answer, type=list[str])
         return opened
@@ -282,11 +292,11 @@ def _be_sealer(
     kernel.die_with_parent(signal.SIGKILL)
     try:
         steps = None if order is None else order.work_out()
-        names = find_other_names(list(files_in(guarded)), writable, guarded)
+        names = find_other_names(files_in(guarded), writable=writable, read_only=guarded)
         pid = int.from_bytes(control.recv(8), "big")  # an empty message (the supervisor is gone) is 0
         if pid == 0:
             return
-        _enter_view(pid)
+        enter_view(pid)
         for path, is_read_only in protected:
             protect(path, is_read_only=is_read_only)
         _protect_names(names)
@@ -302,7 +312,7 @@ def _be_sealer(
     control.send(msgspec.json.encode([] if steps is None else steps.opened))
 
 
-def _enter_view(pid: int) -> None:
+def enter_view(pid: int) -> None:
     """Join the mount namespace of a process, with the rights of the user namespace that owns it."""
     mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
     owner = fcntl.ioctl(mounts, kernel.NS_GET_USERNS)

@@ -1,100 +1,96 @@
-"""Other names of what a worker must not write, where it can write: hard links made before the run.
+"""Other names of files that may run or be loaded: by a hard link a worker could write what it may execute.
 
-"Writable or executable, not both" and "settings stay as they are" are words about files, and mounts
-keep them by name. A worker of an earlier run can have linked a program, a library or a setting to a
-second name in a writable folder; by that name this one would rewrite it. Package managers link
-too (uv, pnpm, conda), mostly to a cache outside of the view, so a second name is no reason to
-refuse: it becomes read-only.
+"Writable xor executable" is kept by a read-only mount over the file or folder, and so are settings
+that other programs obey (finish_view.py); a mount covers one name. An earlier worker, or a build
+(cargo, uv and pnpm link files instead of copying them), can have left a second name in a folder
+that is writable now.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from stockade.errors import HostError
-from stockade.sandbox.view import is_below
+from stockade.sandbox.library_reading import LIMIT_ENTRIES
 
-OTHER_NAMES_LIMIT = 1000
+LIMIT_NAMES = 1000
+"""Each takes a mount, some 15 µs; beyond this a folder of links is meant, and is better named itself."""
 
 
 def find_other_names(
-    files: Sequence[str], writable: Sequence[str], read_only: Sequence[str]
-) -> tuple[str, ...]:
-    """Names in writable folders of files that also have a name of their own.
+    files: Iterable[str], *, writable: Sequence[str], read_only: Sequence[str] = ()
+) -> list[str]:
+    """Look in writable folders for further names of these files; nothing is searched if they have none.
 
     Args:
-        files: What may be executed or loaded, or is protected. Those of ``/usr`` are root's and are left out, but where
-            the worker may write there.
-        writable: Where to look: folders and files. They are walked only if a file has a second name.
-        read_only: Files and folders that the worker cannot write in any case.
+        files: Real paths of what may run or be loaded, or must not change; folders among them do not count.
+        writable: What a worker may write: real paths of folders and files.
+        read_only: What of it will be read-only anyway; it is passed over.
 
     Raises:
-        HostError: There are too many to be covered.
+        HostError: There are too many of them, or too many names to look at.
     """
-    wanted = {
-        (status.st_dev, status.st_ino): path
-        for path in files
-        if _is_in(path, writable) or not is_below(path, "/usr")
-        for status in _status(path)
-        if status.st_nlink > 1
-    }
+    wanted = {}
+    for path in files:
+        try:
+            status = os.lstat(path)
+        except OSError:
+            continue
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            wanted[status.st_dev, status.st_ino] = path
     if not wanted:
-        return ()
-    inodes = {inode for _device, inode in wanted}
-    found: dict[str, None] = {}
-    for root in writable:
-        for path in _names(root, inodes, frozenset(read_only)):
-            for status in _status(path):
-                if (status.st_dev, status.st_ino) in wanted and not _is_in(path, read_only):
-                    found[path] = None
-        if len(found) > OTHER_NAMES_LIMIT:
+        return []
+    numbers = {number for _device, number in wanted}
+    found = []
+    for seen, (path, number) in enumerate(_names(writable, frozenset(read_only))):
+        if number in numbers and _identity(path) in wanted:
+            found.append(path)
+        if seen > LIMIT_ENTRIES or len(found) > LIMIT_NAMES:
+            first = next(iter(wanted.values()))
             raise HostError(
-                "library-other-names",
-                f"{len(found)} files in {root} are second names of what the worker must not write,"
-                f" {next(iter(found))} for one",
-                "make copies instead of hard links, or do not let the worker write there",
+                "too-many-links",
+                f"{first} and others that the worker must not write have hard links, too many to look for"
+                f" or to close ({len(found)} found) in what the worker may write",
+                "copy those files instead of linking them, or open a smaller folder for writing",
             )
-    return tuple(found)
+    return found
 
 
-def files_in(places: Sequence[str]) -> Iterator[str]:
-    """The files among some paths, and those in folders among them."""
+def files_in(places: Iterable[str]) -> Iterator[str]:
+    """Some paths, and those of all files below them."""
     for place in places:
         yield place
         for folder, _folders, names in os.walk(place):
             yield from (os.path.join(folder, name) for name in names)
 
 
-def _is_in(path: str, places: Sequence[str]) -> bool:
-    return any(is_below(path, place) for place in places)
+def _names(roots: Iterable[str], passed_over: frozenset[str]) -> Iterator[tuple[str, int]]:
+    """Files below some folders, each with its inode's number as the folder says it. No link is followed."""
+    pending = [root for root in roots if root not in passed_over]
+    while pending:
+        folder = pending.pop()
+        try:
+            entries = os.scandir(folder)
+        except NotADirectoryError:
+            yield folder, os.lstat(folder).st_ino
+            continue
+        except OSError:  # gone meanwhile, or closed to us and so to the worker
+            continue
+        with entries:
+            for entry in entries:
+                if entry.path in passed_over:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    yield entry.path, entry.inode()
 
 
-def _status(path: str) -> Iterator[os.stat_result]:
-    """What is there, if it is a regular file."""
+def _identity(path: str) -> tuple[int, int] | None:
     try:
         status = os.lstat(path)
     except OSError:
-        return
-    if stat.S_ISREG(status.st_mode):
-        yield status
-
-
-def _names(root: str, inodes: set[int], left_out: frozenset[str]) -> Iterator[str]:
-    """Paths below a folder whose inode may be one of these; links are not followed."""
-    if not os.path.isdir(root):
-        yield root
-        return
-    pending = [root]
-    while pending:
-        try:
-            with os.scandir(pending.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        if entry.path not in left_out:
-                            pending.append(entry.path)
-                    elif entry.inode() in inodes:
-                        yield entry.path
-        except OSError:
-            continue  # closed to the worker as well
+        return None
+    return status.st_dev, status.st_ino

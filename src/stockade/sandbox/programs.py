@@ -26,13 +26,15 @@ from msgspec import Struct
 
 from stockade.decision.script import HEAD_BYTES, is_env, parse_script, words_of_env
 from stockade.errors import UserError
-from stockade.policy.model import ExecPolicy
+from stockade.policy.model import PRESET_ORIGIN, ExecPolicy
 from stockade.policy.programs import PROGRAM_FOLDERS, is_pattern
 from stockade.sandbox.elf import read_elf_at
 from stockade.sandbox.paths import probe_path
-from stockade.sandbox.program import link_hops
+from stockade.sandbox.program import environment_pythons, link_hops
 from stockade.sandbox.view import is_below
 
+# Entries that mean the Python of the workspace's virtual environment too, wherever that is installed.
+_PYTHONS = ("python3", "python")
 INTERPRETERS_DEEP = 5  # as the kernel (fs/exec.c); beyond it execve gives ELOOP
 _LINKS_DEEP = 40  # as the kernel (linux/namei.h: MAXSYMLINKS)
 MATCHES_LIMIT = 2000
@@ -47,7 +49,8 @@ class Program(Struct, frozen=True, kw_only=True):
     Attributes:
         path: Its real path, outside and inside.
         identity: Device and inode.
-        why: ``launched``, ``exec: git``, ``interpreter of …``.
+        why: ``launched``, ``exec: git``, ``interpreter of …``, ``Python of …``.
+        origin: The line of the policy or preset that lists it, empty if none does.
         is_script: It begins with ``#!``.
         loader: Real path of its ELF loader, empty for a script or a static program.
     """
@@ -55,6 +58,7 @@ class Program(Struct, frozen=True, kw_only=True):
     path: str
     identity: tuple[int, int]
     why: str
+    origin: str = ""
     is_script: bool = False
     loader: str = ""
 
@@ -95,6 +99,7 @@ def probe_programs(
     """
     search = _Search(workspace, search_path, writable, is_shown)
     places_of = _Places(workspace, lists_folders=len(policy.allow) >= _MANY_ENTRIES)
+    origins = dict(zip(policy.allow, policy.origins, strict=False))
     missing = []
     if launched:
         search.add(launched, "launched", is_launched=True)
@@ -105,9 +110,12 @@ def probe_programs(
                 if is_pattern(entry):
                     raise _matches_planted(entry, place)
                 probe_path(place, f"exec: {entry}")  # refuses links
-        is_here = [search.add(place, f"exec: {entry}") for place in places]
-        if not any(is_here) and not policy.is_of_preset(entry):
+        origin = origins.get(entry, policy.origin)
+        is_here = [search.add(place, f"exec: {entry}", origin=origin) for place in places]
+        if not any(is_here) and not origin.startswith(PRESET_ORIGIN):  # presets name what need not be there
             missing.append(entry)
+    for real, why in listed_pythons(policy, workspace, writable):
+        search.add(real, why)
     return ProgramSet(tuple(search.found.values()), tuple(missing))
 
 
@@ -117,6 +125,13 @@ def _matches_planted(entry: str, place: str) -> UserError:
         f"exec: {entry} matches {place}, which the worker may write: an earlier run could have left it there",
         "name the files of a writable folder one by one",
     )
+
+
+def listed_pythons(policy: ExecPolicy, workspace: str, writable: Sequence[str]) -> list[tuple[str, str]]:
+    """Pythons of the workspace's virtual environments, if Python is listed: (real path, why)."""
+    entry = next((entry for entry in policy.allow if entry in _PYTHONS), None)
+    found = environment_pythons(workspace, writable) if entry else ()
+    return [(real, f"Python of {os.path.relpath(path, workspace)} (exec: {entry})") for path, real in found]
 
 
 class _Places:
@@ -190,7 +205,9 @@ class _Search:
         self._real_folders: dict[str, tuple[str, str]] = {}
         self._real_loaders: dict[str, str] = {}
 
-    def add(self, place: str, why: str, depth: int = 0, *, is_launched: bool = False) -> bool:
+    def add(
+        self, place: str, why: str, depth: int = 0, *, origin: str = "", is_launched: bool = False
+    ) -> bool:
         """Add a program, what interprets it, what interprets that, and so on; False if it is none."""
         try:
             # A script may name its interpreter relative to the worker's folder.
@@ -211,7 +228,7 @@ class _Search:
         identity = (status.st_dev, status.st_ino)
         if self._followed.get(identity, INTERPRETERS_DEEP + 1) > depth:
             self._followed[identity] = depth
-            head = self._read(real, identity, why)
+            head = self._read(real, identity, why, origin)
             following = interpreters_in(head, self._find_by_name)
             if is_launched and not head.startswith((b"#!", b"\x7fELF")):
                 following = ["/bin/sh"]  # as every shell does with a text that has no #! line (stage.execute)
@@ -260,13 +277,14 @@ class _Search:
                 return path
         return ""
 
-    def _read(self, real: str, identity: tuple[int, int], why: str) -> bytes:
+    def _read(self, real: str, identity: tuple[int, int], why: str, origin: str) -> bytes:
         head, loader = _read_file(real)
         if identity not in self.found:
             self.found[identity] = Program(
                 path=real,
                 identity=identity,
                 why=why,
+                origin=origin,
                 is_script=head.startswith(b"#!"),
                 loader=self._real_loader(loader),
             )

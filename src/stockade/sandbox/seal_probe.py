@@ -38,9 +38,9 @@ def probe_seal(
     Raises:
         UserError: A path of the policy cannot be used.
     """
-    abi = probe_landlock()
+    abi, refusal = probe_landlock()
     if policy.mode == "any":
-        return SealFacts(landlock_abi=abi)
+        return SealFacts(landlock_abi=abi, landlock_errno=refusal)
     programs = probe_programs(
         policy,
         launched=launched,
@@ -55,6 +55,7 @@ def probe_seal(
         libraries=(*own, *_listed_folders(policy, workspace)),
         cache_folder=cache_folder,
         landlock_abi=abi,
+        landlock_errno=refusal,
     )
 
 

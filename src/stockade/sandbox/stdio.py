@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stockade.reactor import Reactor
-from stockade.sandbox.streams import InputPump, OutputPump
+from stockade.sandbox.streams import InputPump, OutputPump, Turn
 
 if TYPE_CHECKING:
     from stockade.sandbox.console import Console
+    from stockade.sandbox.terminal import AnswerBackFilter
 
 
 class Stdio:
@@ -27,6 +29,8 @@ class Stdio:
         self._outputs: list[OutputPump] = []
         self._input: InputPump | None = None
         self._console: Console | None = None
+        self._screens: list[tuple[int, AnswerBackFilter]] = []
+        self._turns: dict[int, Turn] = {}
         self.places = ""
         self.theirs: list[int] = []
 
@@ -52,8 +56,20 @@ class Stdio:
     def _open_output(self, sink: int) -> int:
         ours, theirs = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(ours, False)
-        self._outputs.append(OutputPump(self._reactor, ours, sink, self._on_output_done))
+        if is_terminal(sink):
+            self._outputs.append(self._open_screen(ours, sink))
+        else:
+            self._outputs.append(OutputPump(self._reactor, ours, sink, self._on_output_done))
         return theirs
+
+    def _open_screen(self, source: int, sink: int) -> OutputPump:
+        """A pipe whose far end is the caller's terminal: filtered like a terminal of ours, nothing asked."""
+        from stockade.sandbox.terminal import AnswerBackFilter
+
+        screen = AnswerBackFilter(may_ask=False)
+        self._screens.append((sink, screen))
+        turn = self._turns.setdefault(os.fstat(sink).st_rdev, Turn())
+        return OutputPump(self._reactor, source, sink, self._on_output_done, screen.feed, turn=turn)
 
     @property
     def is_drained(self) -> bool:
@@ -85,8 +101,20 @@ class Stdio:
         """Stop copying, put the terminal and the caller's file position as they should be."""
         for pump in self._outputs:
             pump.finish()
+        for sink, screen in self._screens:
+            if left_on := screen.restore():
+                with contextlib.suppress(OSError):  # it has hung up
+                    os.write(sink, left_on)
+        self._screens.clear()
         if self._input is not None:
             self._input.hand_back()
         if self._console is not None:
             self._console.close()
             self._console = None
+
+
+def is_terminal(fd: int) -> bool:
+    try:
+        return os.isatty(fd)
+    except OSError:
+        return False  # closed

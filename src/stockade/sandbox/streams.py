@@ -28,6 +28,17 @@ SAFE_WRITE_BYTES = select.PIPE_BUF  # POLLOUT promises that this much is taken w
 BUFFER_LIMIT_BYTES = 1 << 18
 
 
+class Turn:
+    """Who is in the middle of something that a terminal must get in one piece.
+
+    Two streams may lead to one terminal. Half a sequence of the one, followed by letters of
+    the other, would be a sequence that no filter has seen.
+    """
+
+    def __init__(self) -> None:
+        self.holder: OutputPump | None = None
+
+
 class OutputPump:
     """Copies what the worker writes to a descriptor of the caller, then calls `on_done` once.
 
@@ -35,6 +46,7 @@ class OutputPump:
         source: Our end of the worker's stream, non-blocking; owned and closed here.
         sink: The caller's descriptor; never closed, never switched to non-blocking.
         clean: Applied to each piece: takes answer-back sequences out of terminal output.
+        turn: Shared by those whose sinks may be one terminal; with it pieces end before an escape.
     """
 
     def __init__(
@@ -45,12 +57,14 @@ class OutputPump:
         on_done: Callable[[], None],
         clean: Callable[[bytes], bytes] = bytes,
         owns_source: bool = True,
+        turn: Turn | None = None,
     ) -> None:
         self._reactor = reactor
         self._source = source
         self._sink = sink
         self._on_done = on_done
         self._clean = clean
+        self._turn = turn
         self._owns_source = owns_source
         self._pending = memoryview(b"")
         self._ended = False
@@ -72,10 +86,12 @@ class OutputPump:
 
     def _write(self, _events: int = 0) -> None:
         try:
-            while self._pending and (not self._sink_can_wait or is_writable(self._sink)):
-                size = SAFE_WRITE_BYTES if self._sink_can_wait else len(self._pending)
+            while self._pending and self._is_free() and (not self._sink_can_wait or is_writable(self._sink)):
+                size = self._piece_bytes()
                 written = os.write(self._sink, self._pending[:size])
                 self._pending = self._pending[written:]
+                if self._turn is not None:
+                    self._turn.holder = self if written < size else None
         except BlockingIOError:
             pass  # the caller had made it non-blocking itself
         except OSError:
@@ -90,6 +106,21 @@ class OutputPump:
         elif self._waits_for_sink:
             self._stop_waiting()
             self._reactor.rewatch(self._source, READ)
+
+    def _is_free(self) -> bool:
+        return self._turn is None or self._turn.holder in (None, self)
+
+    def _piece_bytes(self) -> int:
+        """How much goes out at once: to a terminal nothing that ends within an escape sequence.
+
+        The filter lets no sequence pass that is longer than a piece (terminal.py).
+        """
+        if not self._sink_can_wait:
+            return len(self._pending)
+        if self._turn is None or len(self._pending) <= SAFE_WRITE_BYTES:
+            return min(len(self._pending), SAFE_WRITE_BYTES)
+        last_escape = bytes(self._pending[:SAFE_WRITE_BYTES]).rfind(b"\x1b")
+        return last_escape if last_escape > 0 else SAFE_WRITE_BYTES
 
     def _wait_for_sink(self) -> None:
         if not self._waits_for_sink:
@@ -107,6 +138,8 @@ class OutputPump:
         if self.is_done:
             return
         self.is_done = True
+        if self._turn is not None and self._turn.holder is self:
+            self._turn.holder = None
         if self._waits_for_sink:
             self._reactor.unwatch(self._sink)
         self._reactor.unwatch(self._source)

@@ -27,8 +27,9 @@ class Loop:
         self.durable: list[int] = []
         self.failures: list[Exception] = []
 
-    def open(self, shelf: Path, run: str = RUN) -> Ledger:
-        return Ledger.open(shelf, run, wake=self.reactor.call_threadsafe, on_failure=self.failures.append)
+    def open(self, shelf: Path, run: str = RUN, **kept: Any) -> Ledger:
+        wake, on_failure = self.reactor.call_threadsafe, self.failures.append
+        return Ledger.open(shelf, run, wake=wake, on_failure=on_failure, **kept)
 
     def turn_until(self, condition: Callable[[], bool]) -> None:
         while not condition():
@@ -226,6 +227,21 @@ def test_a_linked_shelf_is_refused_and_a_folder_behind_a_link_is_not(tmp_path: P
     with pytest.raises(HostError, match="ledger-unwritable"):
         loop.open(tmp_path / "link")
     loop.open(tmp_path / "link" / "below").close()
+
+
+def test_a_shelf_that_is_another_one_than_was_judged_is_refused(tmp_path: Path, loop: Loop) -> None:
+    # Between the judgement and the opening a worker of another run may put a folder of its own there.
+    for name in ("judged", "other"):
+        (tmp_path / name).mkdir()
+    status = (tmp_path / "judged").stat()
+    identity = (status.st_dev, status.st_ino)
+    with pytest.raises(HostError, match="ledger-unsafe"):
+        loop.open(tmp_path / "other", shelf_identity=identity)
+    with pytest.raises(HostError):
+        loop.open(tmp_path / "missing", shelf_identity=identity)
+    assert os.listdir(tmp_path / "other") == []
+    assert not (tmp_path / "missing").exists()
+    loop.open(tmp_path / "judged", shelf_identity=identity).close()
 
 
 def test_a_dangling_link_is_not_followed_to_make_the_shelf(tmp_path: Path, loop: Loop) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from stockade.gateway.journal import Denial, Journal, Unreached
 from stockade.ledger.record import Redactor
+from stockade.policy.load import load_policy_text
+from stockade.policy.model import Policy
 from stockade.run.report import summary_lines
 from stockade.sandbox.limits import ReachedLimit
 from stockade.vocabulary import Verdict
@@ -101,3 +104,71 @@ def test_advice_stands_before_the_pointer_to_the_record() -> None:
         "stockade: make looks first",
         "stockade: the whole record: stockade log --run run-1",
     ]
+
+
+# --- commands and code -----------------------------------------------------------------------------
+
+
+def command(entry: str, file: str = "") -> Denial:
+    why = f"No `exec:` entry lists it; to allow the program, add `exec: {{allow: [{entry}]}}`."
+    return Denial(entry, "program-not-listed", why, "", program=file or f"/usr/bin/{entry}", entry=entry)
+
+
+def call(program: str, text: str, reason: str = "code-in-memory", key: str = "exec: {code: jit}") -> Denial:
+    return Denial(text, reason, f"{text} is refused: a reason.", "", program=program, key=key)
+
+
+def offered(lines: list[str]) -> list[Policy]:
+    """What stands between backquotes in the line that says what to add: each loads as a policy."""
+    (line,) = [line for line in lines if "to permit them, add" in line]
+    return [load_policy_text(f"version: 1\n{text}\n") for text in re.findall(r"`([^`]+)`", line)]
+
+
+def test_three_refused_programs_are_told_one_by_one() -> None:
+    lines = summary_lines(session({command(name): 1 for name in ("ls", "id", "git")}), None)
+    assert [line.split()[-1] for line in lines[1:4]] == ["[ls]}`.", "[id]}`.", "[git]}`."]
+
+
+def test_four_refused_programs_get_one_proposal_the_preset_and_the_narrower_list() -> None:
+    lines = summary_lines(session({command("ls"): 5} | {command(n): 1 for n in ("id", "git", "sed")}), None)
+    assert lines[1] == "    8× 4 programs that `exec:` does not list: 5× ls, id, git, sed"
+    preset, narrow = offered(lines)
+    assert preset.exec is not None
+    assert {"ls", "id", "git", "sed", "make"} <= set(preset.exec.allow)
+    assert narrow.exec is not None
+    assert narrow.exec.allow == ("git", "id", "ls", "sed")
+
+
+def test_what_no_preset_has_stands_beside_the_preset_and_alone_where_none_fits() -> None:
+    known = [command(name) for name in ("ls", "id", "git", "sed")]
+    mixed = summary_lines(session(dict.fromkeys([*known, command("/opt/x", "/opt/x")], 1)), None)
+    preset, rest = offered(mixed)
+    assert preset.exec is not None
+    assert rest.exec is not None
+    assert rest.exec.allow == ("/opt/x",)
+    own = [command(f"/opt/{name}") for name in ("a", "b", "null", "d+e")]
+    (alone,) = [line for line in summary_lines(session(dict.fromkeys(own, 1)), None) if "to permit" in line]
+    assert "include" not in alone
+
+
+def test_the_shorter_of_two_presets_that_have_all_is_proposed() -> None:
+    node = dict.fromkeys((command(name) for name in ("node", "npm", "npx", "env")), 1)
+    assert "`include: [exec/node]`" in summary_lines(session(node), None)[2]
+    python = dict.fromkeys((command(name) for name in ("python3", "pip", "pip3", "uname")), 1)
+    assert "`include: [exec/python]`" in summary_lines(session(python), None)[2]
+
+
+def test_a_program_that_makes_code_is_named_with_the_key_and_once() -> None:
+    denials = {call("/usr/bin/node", "mprotect(PROT_EXEC)"): 2, call("/usr/bin/node", "mmap(PROT_EXEC)"): 1}
+    lines = summary_lines(session(denials), None)
+    assert lines[1] == (
+        "    3× node  code-in-memory: node makes code while it runs"
+        " (mprotect(PROT_EXEC) and mmap(PROT_EXEC)),"
+        " which `code: closed` refuses; to permit it, add `exec: {code: jit}`"
+    )
+    assert len(lines) == 3
+
+
+def test_the_end_of_a_long_reason_says_what_would_permit_it() -> None:
+    long = Denial("x", "system-call-refused", "why " * 150 + "; to permit it, add `exec: {code: jit}`", "")
+    assert summary_lines(session({long: 1}), None)[1].endswith("add `exec: {code: jit}`")

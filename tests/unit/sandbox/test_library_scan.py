@@ -241,14 +241,6 @@ def test_nothing_is_opened_where_the_worker_writes_but_what_the_policy_names(hos
     assert opened(work, host.root / "local") == ["lib", "work/lib/named"]
 
 
-def test_files_with_another_name_are_told_of_own_and_of_system_folders(host: Host) -> None:
-    own = host.library(host.root / "work" / "lib" / "own.so")
-    os.link(own, host.root / "other")
-    os.link(host.arch / "libc.so.6", host.root / "c")
-    found = scan_libraries([str(own.parent)], system=[str(host.lib)], worker_uid=0)
-    assert found.linked == (str(host.arch / "libc.so.6"), str(own))
-
-
 def test_the_linker_s_cache_with_an_old_one_in_front_is_read(host: Host) -> None:
     app = host.application("app")
     write_linker_cache(host.linker_cache, [str(app / "lib" / "libown.so")], b"ld.so-1.7.0\0" + bytes(36))

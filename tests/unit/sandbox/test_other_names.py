@@ -1,4 +1,4 @@
-"""Second names of what may be executed: found where the worker writes, and only there."""
+"""Hard links in writable folders to files that may run: found by the file, wherever they are."""
 
 from __future__ import annotations
 
@@ -14,61 +14,63 @@ from stockade.sandbox.other_names import files_in, find_other_names
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """A writable folder with a program, a folder of libraries, and files that are neither."""
-    work = tmp_path / "work"
-    (work / "lib").mkdir(parents=True)
-    for name in ("tool", "text", "lib/x.so"):
-        (work / name).write_text(name)
-    return work
+    """A writable folder with a tool, a folder of libraries, and other files."""
+    for name in ("work/lib", "work/deep/er", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("work/tool", "work/lib/a.so", "work/other", "work/deep/x"):
+        (tmp_path / name).write_text(name)
+    return tmp_path / "work"
 
 
-def find(work: Path, *files: Path, read_only: tuple[Path, ...] = ()) -> list[str]:
-    kept = (work / "tool", work / "lib", *read_only)
-    found = find_other_names([str(file) for file in files], [str(work)], [str(path) for path in kept])
+def find(work: Path, *files: str) -> list[str]:
+    paths = [str(work / name) for name in files]
+    read_only = [str(work / "lib"), str(work / "tool")]
+    found = find_other_names(paths, writable=[str(work)], read_only=read_only)
     return sorted(os.path.relpath(path, work) for path in found)
 
 
-def test_names_that_can_be_written_are_found_and_those_that_cannot_are_not(work: Path) -> None:
-    (work / "deep" / "er").mkdir(parents=True)
-    os.link(work / "tool", work / "deep" / "er" / "tool2")
-    os.link(work / "lib" / "x.so", work / "y.so")
-    os.link(work / "lib" / "x.so", work / "lib" / "z.so")
-    os.link(work / "text", work / "text2")
-    tool, library = work / "tool", work / "lib" / "x.so"
-    assert find(work, tool, library) == ["deep/er/tool2", "y.so"]
-    assert find(work, tool, library, read_only=(work / "deep",)) == ["y.so"]
-    assert find(work, library) == ["y.so"]
+def test_every_name_in_what_may_be_written_is_found_and_none_elsewhere(work: Path) -> None:
+    os.link(work / "tool", work / "deep/er/same")
+    os.link(work / "tool", work.parent / "elsewhere/same")
+    os.link(work / "lib/a.so", work / "same.so")
+    os.link(work / "lib/a.so", work / "lib/b.so")  # read-only with its folder
+    os.link(work / "other", work / "deep/other")  # has two names, and may not run
+    (work / "link").symlink_to("tool")
+    assert find(work, "tool", "lib/a.so", "lib/b.so") == ["deep/er/same", "same.so"]
+    assert find(work, "lib/a.so") == ["same.so"]
 
 
-def test_a_program_outside_whose_second_name_is_in_the_folder_is_found(work: Path, tmp_path: Path) -> None:
-    os.link(work / "tool", tmp_path / "tool")
-    assert find_other_names([str(tmp_path / "tool")], [str(work)], []) == (str(work / "tool"),)
-    # A single file that may be written is a place too.
-    assert find_other_names([str(tmp_path / "tool")], [str(work / "tool")], []) == (str(work / "tool"),)
+def test_a_single_file_that_may_be_written_can_be_the_other_name(work: Path) -> None:
+    other = work.parent / "elsewhere/same"
+    os.link(work / "tool", other)
+    assert find_other_names([str(work / "tool")], writable=[str(other)]) == [str(other)]
 
 
-def test_links_are_not_followed_and_nothing_is_walked_without_a_second_name(
-    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_where_no_file_has_a_second_name_nothing_is_searched(
+    work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    os.link(work / "tool", tmp_path / "outside")
-    (work / "link").symlink_to(tmp_path)
-    assert find(work, work / "tool") == []
-    (tmp_path / "outside").unlink()
-    monkeypatch.setattr(other_names, "_names", None)
-    assert find(work, work / "tool", Path("/usr/bin/perl"), work / "gone") == []
+    monkeypatch.setattr(other_names, "LIMIT_ENTRIES", 0)
+    assert find(work, "tool", "lib/a.so") == []
+    os.link(work / "tool", work / "same")
+    with pytest.raises(HostError, match="too many"):
+        find(work, "tool")
+
+
+def test_more_names_than_can_be_closed_stop_the_start(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(other_names, "LIMIT_NAMES", 2)
+    for number in range(2):
+        os.link(work / "tool", work / f"same{number}")
+    assert find(work, "tool") == ["same0", "same1"]
+    os.link(work / "tool", work / "same2")
+    with pytest.raises(HostError, match=r"tool and others .* hard links"):
+        find(work, "tool")
 
 
 def test_files_of_places_are_those_below_folders_and_the_places_themselves(work: Path) -> None:
-    found = set(files_in([str(work / "lib"), str(work / "text"), str(work / "gone")]))
-    assert found >= {str(work / "text"), str(work / "lib" / "x.so")}
-    assert str(work / "tool") not in found
-
-
-def test_too_many_are_refused(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(other_names, "OTHER_NAMES_LIMIT", 2)
-    for number in range(2):
-        os.link(work / "tool", work / f"tool{number}")
-    assert len(find(work, work / "tool")) == 2
-    os.link(work / "tool", work / "tool2")
-    with pytest.raises(HostError, match="second names"):
-        find(work, work / "tool")
+    found = set(files_in([str(work / "lib"), str(work / "tool"), str(work / "gone")]))
+    assert found >= {str(work / "tool"), str(work / "lib" / "a.so")}
+    assert str(work / "other") not in found
+    os.link(work / "lib" / "a.so", work / "same.so")
+    assert find_other_names(found, writable=[str(work)], read_only=[str(work / "lib")]) == [
+        str(work / "same.so")
+    ]

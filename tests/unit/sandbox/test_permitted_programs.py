@@ -11,6 +11,7 @@ import pytest
 from stockade.errors import UserError
 from stockade.policy.model import ExecPolicy
 from stockade.sandbox.programs import (
+    Program,
     ProgramSet,
     interpreters_in,
     probe_programs,
@@ -59,6 +60,86 @@ def test_a_name_is_the_real_file_of_the_fixed_folders_whatever_path_is_set(
     assert paths(found) == [os.path.realpath("/usr/bin/cat")]
     assert found.programs[0].identity == (os.stat("/usr/bin/cat").st_dev, os.stat("/usr/bin/cat").st_ino)
     assert found.programs[0].why == "exec: cat"
+
+
+def test_a_program_knows_the_line_that_lists_it_and_an_interpreter_has_none(
+    tmp_path: Path, probe: Probe
+) -> None:
+    tool = script(tmp_path / "tool", "#!/bin/sh")
+    policy = ExecPolicy(
+        allow=("cat", "./tool"), origins=("policy.yaml:3", "preset:exec/x:9"), origin="policy.yaml:2"
+    )
+    found = probe_programs(
+        policy, launched="/bin/ls", workspace=str(tmp_path), writable=(), search_path=["/usr/bin"]
+    )
+    origins = {program.path: program.origin for program in found.programs}
+    assert origins == {
+        os.path.realpath("/bin/ls"): "",
+        os.path.realpath("/usr/bin/cat"): "policy.yaml:3",
+        str(tool): "preset:exec/x:9",
+        os.path.realpath("/bin/sh"): "",
+    }
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Callable[[str], Path]:
+    """A Python installation, as version managers make it: ``bin/python3.11`` beside its standard library."""
+
+    def make(name: str) -> Path:
+        python = tmp_path / name / "bin" / "python3.11"
+        library = tmp_path / name / "lib" / "python3.11"
+        python.parent.mkdir(parents=True)
+        library.mkdir(parents=True)
+        (library / "os.py").touch()
+        python.write_bytes(b"\x7fELF")
+        python.chmod(0o755)
+        return python
+
+    return make
+
+
+def pythons(workspace: Path, target: Path, *allow: str, writable: tuple[str, ...] = ()) -> list[Program]:
+    """What may run when ``.venv/bin/python`` leads there, besides what lies below /usr."""
+    link = workspace / ".venv" / "bin" / "python"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(target)
+    found = probe_programs(
+        ExecPolicy(allow=allow), launched="", workspace=str(workspace), writable=writable, search_path=[]
+    )
+    return [program for program in found.programs if not program.path.startswith("/usr/")]
+
+
+def test_python_means_that_of_the_workspaces_environment_too(
+    tmp_path: Path, installation: Callable[[str], Path]
+) -> None:
+    """As uv and pyenv install it: outside the fixed folders, and outside what a worker can write."""
+    python = installation("managed")
+    (tmp_path / "w").mkdir()
+    (found,) = pythons(tmp_path / "w", python, "git", "python3", writable=(str(tmp_path / "w"),))
+    assert (found.path, found.why) == (str(python), "Python of .venv/bin/python (exec: python3)")
+
+
+@pytest.mark.parametrize(
+    "case", ["not listed", "by path", "writable", "workspace", "other program", "no library"]
+)
+def test_a_planted_environment_permits_nothing_else(
+    tmp_path: Path, installation: Callable[[str], Path], case: str
+) -> None:
+    workspace = tmp_path / "w"
+    workspace.mkdir()
+    target = installation("w/own" if case == "workspace" else "managed")
+    if case == "other program":
+        target = Path(os.path.realpath("/usr/bin/id"))
+    if case == "no library":
+        (tmp_path / "managed" / "lib" / "python3.11" / "os.py").unlink()
+    allow = {"not listed": "git", "by path": "/usr/bin/python3"}.get(case, "python3")
+    writable = (str(tmp_path / "managed"),) if case == "writable" else (str(workspace),)
+    assert pythons(workspace, target, allow, writable=writable) == []
+    if case == "other program":
+        found = probe_programs(
+            ExecPolicy(allow=("python3",)), launched="", workspace=str(workspace), writable=(), search_path=[]
+        )
+        assert "/usr/bin/id" not in paths(found)
 
 
 def test_links_lead_to_one_program_and_it_has_a_loader(probe: Probe) -> None:

@@ -10,7 +10,7 @@ import pytest
 from stockade.errors import ContainmentError
 from stockade.policy.model import ExecPolicy
 from stockade.sandbox import landlock
-from stockade.sandbox.noexec import executable_mounts, find_fault, plan_steps, verify_mounts
+from stockade.sandbox.noexec import executable_mounts, plan_steps, read_mounts, verify_mounts
 from stockade.sandbox.programs import Program, ProgramSet
 from stockade.sandbox.seal import LAYERS, SealFacts, SealPlan, plan_seal
 from stockade.sandbox.view import Mount, MountKind, bind
@@ -30,6 +30,46 @@ def seal(policy: ExecPolicy | None = None, *, writable: tuple[str, ...] = (), of
     )
     layers_off = frozenset(off.split())
     return plan_seal(policy or ExecPolicy(), facts, writable=writable, worker_uid=1000, layers_off=layers_off)
+
+
+# --- what a dry run says ------------------------------------------------------------------------
+
+
+def listed(count: int, folder: str, origin: str) -> list[Program]:
+    return [
+        Program(path=f"{folder}/p{n}", identity=(2, n), why=f"exec: p{n}", origin=f"{origin}:{n}")
+        for n in range(count)
+    ]
+
+
+def said(*programs: Program, missing: tuple[str, ...] = ()) -> list[str]:
+    facts = SealFacts(programs=ProgramSet(programs, missing), landlock_abi=7)
+    policy = ExecPolicy(code="jit", unix_sockets=True)
+    plan = plan_seal(policy, facts, writable=(), worker_uid=1000, layers_off=frozenset({"mounts"}))
+    return plan.describe()
+
+
+def test_a_preset_is_one_line_and_what_the_policy_itself_lists_is_a_line_each() -> None:
+    own = Program(path="/opt/tool", identity=(3, 1), why="exec: /opt/tool", origin="policy.yaml:4")
+    sh = Program(path="/usr/bin/dash", identity=(3, 2), why="interpreter of tool")
+    preset = [
+        *listed(293, "/usr/bin", "preset:exec/coding"),
+        *listed(24, "/usr/lib/git-core", "preset:exec/coding"),
+    ]
+    assert said(PYTHON, own, sh, *preset, missing=("nothere",)) == [
+        "commands: code jit, Unix sockets permitted, programs: 320",
+        "may run: /usr/bin/python3.11 – launched",
+        "may run: /opt/tool – exec: /opt/tool",
+        "may run: /usr/bin/dash – interpreter of tool",
+        "may run: 317 of preset exec/coding, 293 in /usr/bin, 24 in /usr/lib/git-core; --json names each",
+        "not here: nothere, listed under exec",
+    ]
+
+
+def test_a_long_list_of_the_policy_itself_is_cut_and_says_so() -> None:
+    lines = said(*listed(40, "/opt", "policy.yaml"))
+    assert len(lines) == 1 + 30 + 1
+    assert lines[-1] == "may run: 10 more; --json names each"
 
 
 # --- what is planned ---------------------------------------------------------------------------
@@ -194,16 +234,20 @@ def test_executable_mounts_are_read_from_mountinfo_and_the_last_at_a_place_count
 
 
 def test_what_is_executable_is_planned_and_read_only_with_all_that_is_mounted_in_it() -> None:
-    sound = MOUNTINFO.replace("106 100 8:1 /w\\134x /w\\134x rw", "106 100 8:1 /w\\134x /w\\134x ro")
-    assert find_fault(sound, ["/usr/lib", "/w\\x"]) == ""
-    assert find_fault(sound, ["/usr", "/w\\x"]) == ""
-    assert "run from /usr/lib," in find_fault(sound, ["/usr/lib/git-core", "/w\\x"])
-    assert "writes in /w\\x could" in find_fault(MOUNTINFO, ["/usr/lib", "/w\\x"])
+    sound = MOUNTINFO.replace("/w\\134x /w\\134x rw", "/w\\134x /w\\134x ro")
+    assert sound != MOUNTINFO
+    verify_mounts(sound, ["/usr/lib", "/w\\x"])
+    verify_mounts(sound, ["/usr", "/w\\x"])
+    with pytest.raises(ContainmentError, match="run from /usr/lib,"):
+        verify_mounts(sound, ["/usr/lib/git-core", "/w\\x"])
+    with pytest.raises(ContainmentError, match="could be run"):
+        verify_mounts(MOUNTINFO, ["/usr/lib", "/w\\x"])
 
 
 def test_a_mount_that_stayed_executable_and_mounts_that_cannot_be_read_stop_the_start() -> None:
     """By the kernel's own list, here that of this process: what the builder says is not enough."""
+    mounts = read_mounts(os.getpid())
     with pytest.raises(ContainmentError, match="programs could be run from"):
-        verify_mounts(os.getpid(), [])
+        verify_mounts(mounts, [])
     with pytest.raises(ContainmentError, match="cannot be read"):
-        verify_mounts(1 << 22, ["/"])  # beyond PID_MAX_LIMIT: nobody has this number
+        read_mounts(1 << 22)  # beyond PID_MAX_LIMIT: nobody has this number

@@ -42,6 +42,13 @@ def test_what_lies_in_a_folder_is_found_by_kind(tmp_path: Path) -> None:
     assert survey(str(tmp_path)).privileged == []
 
 
+@pytest.mark.needs("root")
+def test_device_nodes_are_found(tmp_path: Path) -> None:
+    os.mknod(tmp_path / "zero", stat.S_IFCHR | 0o666, os.makedev(1, 5))
+    assert survey(str(tmp_path), privileged_since_s=time.time()).privileged == [f"{tmp_path}/zero"]
+    assert survey(str(tmp_path)).doors == []
+
+
 def test_a_link_is_not_walked_through(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     os.mkfifo(tmp_path / "outside" / "pipe")

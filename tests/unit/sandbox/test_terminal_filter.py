@@ -25,7 +25,10 @@ SHOWN = {
     "title": b"\x1b]0;title\x1b\\",
     "link": b"\x1b]8;;https://a.test/?q=1\x1b\\text\x1b]8;;\x1b\\",
     "set a color": b"\x1b]11;#000000\x1b\\",
-    "shell mark": b"\x1b]133;A\x1b\\",
+    "key modes": b"\x1b[>4;2m\x1b[>1u\x1b[=5;1u\x1b[<u\x1b[?1h\x1b=\x1b>",
+    "insertion": b"\x1b[4h\x1b[4l",
+    "line drawing": b"\x1b(0lqk\x1b(B\x0e\x0f\x1b#8",
+    "full and soft reset": b"\x1bc\x1b[!p",
 }
 
 
@@ -59,6 +62,42 @@ REFUSED = {
     "old identify": b"\x1bZ",
     "title with a line break in it": b"\x1b]0;a\rb\x07",
     "clipboard cut by an escape": b"\x1b]52;c;ZXZpbA==\x1b\\",
+    "title report with a number that wraps": b"\x1b[4294967317t",
+    "title report with a subparameter": b"\x1b[21:0t",
+    "title report with an intermediate": b"\x1b[21 t",
+    "window hidden": b"\x1b[2t",
+    "window moved": b"\x1b[3;0;0t",
+    "window resized": b"\x1b[8;1;1t",
+    "lines set": b"\x1b[24t\x1b[4*|",
+    "graphics query of rxvt (CVE-2021-33477)": b"\x1bG",
+    "Latin-1 instead of UTF-8": b"\x1b%@",
+    "answers in 8-bit form": b"\x1b G",
+    "two-byte letters": b"\x1b$B",
+    "VT52 mode": b"\x1b[?2l",
+    "Tektronix mode": b"\x1b[?38h",
+    "log to a file": b"\x1b[?46h",
+    "132 columns": b"\x1b[?3h\x1b[?40h",
+    "keyboard locked": b"\x1b[2h",
+    "controls shown": b"\x1b[3h",
+    "font question (CVE-2022-45063)": b"\x1b]50;?\x07",
+    "folder": b"\x1b]7;file://elsewhere.test/x\x07",
+    "shell marks that make clicks input": b"\x1b]133;A;click_events=1\x1b\\",
+    "editor's shell marks": b"\x1b]633;E;ls\x07",
+    "notification": b"\x1b]9;text\x07\x1b]777;notify;a;b\x07\x1b]99;;x\x1b\\",
+    "macro of ConEmu": b'\x1b]9;6;"x"\x07',
+    "pointer shape, text size": b"\x1b]22;wait\x07\x1b]66;s=2;x\x07",
+    "link to a manual page (CVE-2023-46321)": b"\x1b]8;;x-man-page://1/ls\x1b\\",
+    "link to a shell (CVE-2023-46322)": b"\x1b]8;;ssh://-oProxyCommand=x\x1b\\",
+    "link to a file": b"\x1b]8;;file:///etc/passwd\x1b\\",
+    "window title of screen": b"\x1bktitle\x1b\\",
+    "another console": b"\x1b[12;3]",
+    "macro": b"\x1b[1*z",
+    "self test": b"\x1b[4;1y",
+    "locator": b"\x1b[1;2'z\x1b['|\x1b[1'{",
+    "colors as a report": b"\x1b[#R\x1b[#|",
+    "setting as a report": b'\x1b["v\x1b[2&w',
+    "end of a paste": b"\x1b[200~\x1b[201~",
+    "parameters in a disorder": b"\x1b[1 2q\x1b[;?1h",
 }
 
 
@@ -115,12 +154,49 @@ def test_an_endless_string_takes_no_memory_and_shows_nothing() -> None:
     assert screen.feed(b"\x07after") == b"after"
 
 
+def test_the_second_byte_of_a_letter_never_becomes_a_control() -> None:
+    # In Latin-1 the letter c3 9b is followed by CSI: with `ESC % @` passed on, this would ask for the title.
+    assert AnswerBackFilter().feed(b"\x1b%@" + "Û21t".encode()) == "Û21t".encode()
+
+
+def test_where_no_answer_can_be_read_nothing_is_asked() -> None:
+    screen = AnswerBackFilter(may_ask=False)
+    for question in QUESTIONS.values():
+        shown = screen.feed(question)
+        assert shown in (b"", b"\r", b"\x1b[?25h"), shown
+    assert not screen.has_asked
+    for name in SILENT:
+        assert AnswerBackFilter(may_ask=False).feed(SILENT[name]) == AnswerBackFilter().feed(SILENT[name])
+
+
 def test_modes_that_a_killed_program_left_on_are_switched_off() -> None:
     screen = AnswerBackFilter()
     screen.feed(b"\x1b[?1000;1006h\x1b[?2004h\x1b[?25l\x1b[?1049h")
     screen.feed(b"\x1b[?1006l")
     assert screen.restore() == b"\x1b[?1000l\x1b[?2004l\x1b[?1049l\x1b[?25h"
     assert AnswerBackFilter().restore() == b""
+
+
+# What a killed program leaves on, and what undoes it, by xterm's ctlseqs and kitty's keyboard protocol.
+LEFT_ON = [
+    (b"\x1b[?7l", b"\x1b[?7h"),
+    (b"\x1b[?1000h\x1b[?1000s\x1b[?1000l\x1b[?1000r", b"\x1b[?1000l"),
+    (b"\x1b[>1u", b"\x1b[<9u\x1b[=0u"),
+    (b"\x1b[>4;2m", b"\x1b[>4m"),
+    (b"\x1b[5 q", b"\x1b[0 q"),
+    (b"\x1b=", b"\x1b>"),
+    (b"\x1b(0", b"\x1b(B"),
+    (b"\x0e", b"\x0f"),
+    (b"\x1b[4h", b"\x1b[4l"),
+    (b"\x1b]11;#000\x07\x1b]4;1;#fff\x07", b"\x1b]111\x1b\\\x1b]104\x1b\\"),
+]
+
+
+@pytest.mark.parametrize(("used", "undone"), LEFT_ON)
+def test_what_was_left_on_is_undone(used: bytes, undone: bytes) -> None:
+    screen = AnswerBackFilter()
+    screen.feed(used)
+    assert screen.restore() == undone
 
 
 # What makes a terminal answer although it is harmless (xterm's ctlseqs; the last ones kitty's and VTE's).
@@ -143,8 +219,6 @@ QUESTIONS = {
     "graphics": b"\x1b[?1;1;0S",
     "key modifiers": b"\x1b[?4m",
     "keyboard": b"\x1b[?u",
-    "locator": b"\x1b['|",
-    "colors": b"\x1b[#R",
     "in UTF-8 C1 form": "\x9bc".encode(),
     "with a control in it": b"\x1b[\r6n",
     "mouse reports": b"\x1b[?1003h",
@@ -170,6 +244,7 @@ SILENT = {
     },
     "cursor movements": b"\x1b[A\x1b[2B\x1b[3;4H\x1b[K\x1b[?J\x1b[1;20r\x1b[s\x1b[u\x1b[2L\x1b[3M\x1b[4S",
     "cursor style": b"\x1b[2 q",
+    "keypad": b"\x1b=\x1b>",
     "soft reset": b"\x1b[!p",
     "paste brackets, other screen, batches": b"\x1b[?2004h\x1b[?1049h\x1b[?2026h\x1b[?1003l",
     "title kept and put back": b"\x1b[22;0;0t\x1b[23;0;0t",
