@@ -41,12 +41,17 @@ class Sorted(Struct, frozen=True):
 
 def sort_denials(denials: Sequence[Counted]) -> Sorted:
     """Part refusals; the order inside each part stays."""
-    commands = [each for each in denials if each[0].reason == Reason.PROGRAM_NOT_LISTED and each[0].entry]
+    commands = [each for each in denials if _is_program(each[0])]
     compilers = [each for each in denials if each[0].reason == Reason.CODE_IN_MEMORY and each[0].key]
     if len({denial.entry for denial, _times in commands}) < 2:
         commands = []
     told = {denial for denial, _times in (*commands, *compilers)}
     return Sorted(commands, compilers, [each for each in denials if each[0] not in told])
+
+
+def _is_program(denial: Denial) -> bool:
+    """Not listed, and no script: how a script runs without being listed is told with it alone."""
+    return denial.reason == Reason.PROGRAM_NOT_LISTED and bool(denial.entry) and not denial.is_script
 
 
 def describe_commands(commands: Sequence[Counted]) -> tuple[int, list[str]]:

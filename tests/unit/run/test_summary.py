@@ -133,6 +133,22 @@ def test_several_refused_programs_are_offered_in_one_line_to_copy() -> None:
     assert offered(lines)[0].exec is not None
 
 
+def test_a_script_is_told_alone_since_its_interpreter_may_do_instead_of_a_listing() -> None:
+    why = "a script for sh; run it as `sh ./configure`, or add `exec: {allow: [/w/configure]}`."
+    script = Denial(
+        "./configure",
+        "program-not-listed",
+        why,
+        "",
+        program="/w/configure",
+        entry="/w/configure",
+        is_script=True,
+    )
+    lines = summary_lines(session({script: 1, command("ls"): 1, command("id"): 1}), None)
+    assert "run it as `sh ./configure`" in lines[1]
+    assert lines[2].endswith("2 programs that `exec:` does not list: ls, id")
+
+
 def test_an_offer_is_not_cut_inside_however_long_its_paths_are() -> None:
     long = [command(f"/opt/{number:02}/{'x' * 100}") for number in range(20)]
     lines = summary_lines(session(dict.fromkeys(long, 1)), None)
