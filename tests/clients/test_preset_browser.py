@@ -140,22 +140,21 @@ def test_an_agent_drives_the_browser_beside_it_through_a_pipe(under: Any, worksp
     assert {verdict for _program, verdict in commands(run)} == {"allow"}
 
 
-def test_a_browser_is_driven_from_outside_through_its_standard_streams(
-    policy_file: Any, workspace: Path
-) -> None:
+def test_a_browser_is_driven_from_outside_through_a_launcher(policy_file: Any, workspace: Path) -> None:
     """Other descriptors than the three are closed inside: a shell before the browser makes 3 and 4."""
     policy = policy_file("include: [exec/browser]\n")
-    inside = f'exec {CHROMIUM} "$@" 3<&0 4>&1 >&2'
-    program = (
-        "import json, subprocess, sys\n"
-        "browser = subprocess.Popen(sys.argv[1:], stdin=-1, stdout=-1)\n"
-        "to, back = browser.stdin, browser.stdout\n"
+    launcher = workspace.parent / "launcher"
+    stockade = Path(sys.prefix) / "bin" / "stockade"
+    launcher.write_text(
+        f"#!/bin/sh\nexec {stockade} run -q -p {policy} --ledger {workspace.parent}/ledger --"
+        f""" sh -c 'exec {CHROMIUM} "$@" 3<&0 4>&1 >&2' sh "$@" <&3 >&4\n"""
     )
-    stockade = [str(Path(sys.prefix) / "bin" / "stockade"), "run", "-p", str(policy)]
-    stockade += ["--ledger", str(policy.parent / "ledger")]
+    launcher.chmod(0o755)
     done = subprocess.run(
-        [sys.executable, "-c", program + TALK, *stockade, "--", "sh", "-c", inside, "sh", *FLAGS,
-         "--remote-debugging-pipe"],
-        capture_output=True, cwd=workspace, text=True, timeout=60,
-    )  # fmt: skip
+        [sys.executable, "-c", AGENT + TALK, str(launcher), *FLAGS, "--remote-debugging-pipe"],
+        capture_output=True,
+        cwd=workspace,
+        text=True,
+        timeout=60,
+    )
     assert done.stdout == "42\n", done.stderr

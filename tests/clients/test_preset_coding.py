@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,19 @@ def test_compilers_with_all_their_passes_and_what_they_make_does_not_run(under: 
 def test_python_with_an_environment_of_its_own(under: Any) -> None:
     run = under("exec/coding", ["bash", "-c", PYTHON])
     work_is_done(run, "False", "by-python", "pip")
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake here")
+@pytest.mark.needs("gcc")
+def test_cmake_finds_the_compiler_and_builds(under: Any, workspace: Path) -> None:
+    (workspace / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.5)\nproject(x C)\nadd_executable(x x.c)\n"
+    )
+    (workspace / "x.c").write_text("int main(void) { return 0; }\n")
+    run = under(
+        "exec/coding", ["sh", "-c", "cmake -S . -B made >/dev/null && cmake --build made | tail -n 1"]
+    )
+    work_is_done(run, "[100%] Built target x")
 
 
 @pytest.mark.needs("node")

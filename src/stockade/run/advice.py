@@ -26,7 +26,7 @@ _SIGNALLED = 128  # exit codes above: the command, or a shell for it, was ended 
 _COMPILER = re.compile(r"(?:[\w.]+-)*(?:gcc|g\+\+|cc|c\+\+|c[89]9|gfortran)(?:-[\d.]+)?", re.ASCII)
 _PASS = re.compile(r"cc1\w*|f951|lto1|collect2", re.ASCII)
 _PYTHON = re.compile(r"python[\d.]*")
-_MAKE = re.compile(r"g?make", re.ASCII)
+_LOOKS_FIRST = re.compile(r"g?make|collect2", re.ASCII)
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -67,17 +67,14 @@ class Ending(Struct, frozen=True, kw_only=True):
 
 def advise(ending: Ending) -> list[str]:
     """The lines; none if the command succeeded and nothing was refused."""
-    lines: list[str] = []
-    if ending.missing and (ending.code or ending.denied_any):
-        lines.append(_about_missing(ending.missing))
-    lines += _about_launcher(ending)
-    lines += _about_own_programs(ending)
-    if not ending.code:
-        return lines
-    lines += _about_unix_sockets(ending)
-    if ending.mode != "any":
+    lines = [*_about_launcher(ending), *_about_own_programs(ending)]
+    if ending.code and ending.mode != "any":
         lines += _about_lookers(ending)
         lines += _about_modules(ending)
+    if ending.code:
+        lines += _about_unix_sockets(ending)
+    if ending.missing and (ending.code or ending.denied_any):
+        lines.append(_about_missing(ending.missing))
     return lines
 
 
@@ -134,9 +131,11 @@ def _about_lookers(ending: Ending) -> Iterator[str]:
             f"{compilers[0]} does not try to start its passes (cc1, as, collect2, ld), since it sees that"
             " they may not run: list them by their paths, or `include: [exec/coding]`"
         )
-    if not ending.has_preset and not ending.denied_programs and any(map(_MAKE.fullmatch, ending.started)):
+    if ending.has_preset or ending.denied_programs:
+        return
+    for name in sorted(filter(_LOOKS_FIRST.fullmatch, ending.started)):
         yield (
-            "make does not try to start a program that it sees may not run, so there is no record of it;"
+            f"{name} does not try to start a program that it sees may not run, so there is no record of it;"
             " `stockade decide exec NAME` gives the line that permits it"
         )
 

@@ -1,7 +1,8 @@
 """What the summary says of refused commands, and of programs that make code while they run.
 
-A build to which thirty programs were refused needs one line of policy, not thirty: the
-preset that lists them, and the entries that it lacks. Every line offered loads as it stands.
+A build to which thirty programs were refused needs one line of policy, not thirty (and a
+policy has room for one `exec:`): the preset that lists them, and the entries that it lacks.
+Every line offered loads as it stands.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -16,9 +18,9 @@ from stockade.decision.explain import quote_program
 from stockade.gateway.journal import Denial
 from stockade.vocabulary import Reason
 
-TOLD_ALONE = 3
+COVERED_BY_PRESET = 4  # programs, at least: a preset for fewer would permit much that nobody asked for
 NAMED = 12
-OFFERED = 30
+OFFERED = 600  # characters: a line of the summary is not cut inside an offer
 
 Counted = tuple[Denial, int]
 
@@ -27,7 +29,7 @@ class Sorted(Struct, frozen=True):
     """Refusals by how they are told.
 
     Attributes:
-        commands: So many programs that are not listed that one proposal is for all of them.
+        commands: Several programs that are not listed, with one proposal for all of them.
         compilers: Calls by which programs make code, which the level of the run refuses.
         others: What is told one by one.
     """
@@ -39,12 +41,17 @@ class Sorted(Struct, frozen=True):
 
 def sort_denials(denials: Sequence[Counted]) -> Sorted:
     """Part refusals; the order inside each part stays."""
-    commands = [each for each in denials if each[0].reason == Reason.PROGRAM_NOT_LISTED and each[0].entry]
+    commands = [each for each in denials if _is_program(each[0])]
     compilers = [each for each in denials if each[0].reason == Reason.CODE_IN_MEMORY and each[0].key]
-    if len({denial.entry for denial, _times in commands}) <= TOLD_ALONE:
+    if len({denial.entry for denial, _times in commands}) < 2:
         commands = []
     told = {denial for denial, _times in (*commands, *compilers)}
     return Sorted(commands, compilers, [each for each in denials if each[0] not in told])
+
+
+def _is_program(denial: Denial) -> bool:
+    """Not listed, and no script: how a script runs without being listed is told with it alone."""
+    return denial.reason == Reason.PROGRAM_NOT_LISTED and bool(denial.entry) and not denial.is_script
 
 
 def describe_commands(commands: Sequence[Counted]) -> tuple[int, list[str]]:
@@ -65,23 +72,25 @@ def _offer(entries: Sequence[str]) -> str:
     preset, covered = find_preset(entries)
     rest = [entry for entry in entries if entry not in covered]
     if not preset:
-        return allow_line(entries)
+        return _allow_line(entries)
     include = f"`include: [{preset}]`"
     if rest:
-        return f"{include} and {allow_line(rest)}"
-    return f"{include}, or {allow_line(entries)}" if len(entries) <= NAMED else include
+        return f"{include} and {_allow_line(rest)}"
+    return f"{include}, or {_allow_line(entries)}" if len(entries) <= NAMED else include
 
 
-def allow_line(entries: Sequence[str]) -> str:
-    shown = ", ".join(map(quote_program, sorted(entries)[:OFFERED]))
-    more = f" and {len(entries) - OFFERED} more" if len(entries) > OFFERED else ""
-    return f"`exec: {{allow: [{shown}]}}`{more}"
+def _allow_line(entries: Sequence[str]) -> str:
+    quoted = [quote_program(entry) for entry in sorted(entries)]
+    lengths = accumulate(len(text) + 2 for text in quoted)
+    shown = [text for text, length in zip(quoted, lengths, strict=True) if length <= OFFERED] or quoted[:1]
+    more = f" and {len(quoted) - len(shown)} more" if len(quoted) > len(shown) else ""
+    return f"`exec: {{allow: [{', '.join(shown)}]}}`{more}"
 
 
 def find_preset(entries: Collection[str]) -> tuple[str, frozenset[str]]:
     """The preset that lists most of them, the shorter of two equal ones, and which it lists.
 
-    A preset that lists no more than a few is none.
+    A preset that lists only a few of them is none.
     """
     from stockade.decision.commands import ProgramList
     from stockade.policy.load import list_presets, load_preset
@@ -94,7 +103,7 @@ def find_preset(entries: Collection[str]) -> tuple[str, frozenset[str]]:
         listed = ProgramList(policy)
         covered = frozenset(entry for entry in entries if listed.find(entry) is not None)
         is_better = (len(covered), -len(policy.allow)) > (len(best[1]), -length)
-        if len(covered) > TOLD_ALONE and is_better:
+        if len(covered) >= COVERED_BY_PRESET and is_better:
             best, length = (name, covered), len(policy.allow)
     return best
 

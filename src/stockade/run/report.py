@@ -20,7 +20,7 @@ from stockade.run.advice import Ending, advise, explain_start_failure
 from stockade.run.completeness import Completeness
 from stockade.run.own_files import resolve_own
 from stockade.run.planned import find_places
-from stockade.run.refused import allow_line, describe_commands, describe_compilers, sort_denials
+from stockade.run.refused import describe_commands, describe_compilers, sort_denials
 from stockade.sandbox import kernel
 from stockade.sandbox.supervise import WorkerExit
 from stockade.vocabulary import Reason, Verdict
@@ -68,7 +68,7 @@ def print_summary(
     session: Session, completeness: Completeness | None, left_behind: list[str], code: int
 ) -> None:
     """Tell the person, on standard error, what was refused and how it could be allowed."""
-    advice = [clean_text(line, 500) for line in advise(describe_ending(session, code))]
+    advice = [_clean(line, session.ledger.redactor) for line in advise(describe_ending(session, code))]
     lines = [*summary_lines(session, completeness, advice), *left_behind_lines(left_behind)]
     if lines:
         print("\n".join(lines), file=sys.stderr)
@@ -112,12 +112,11 @@ def summary_lines(
         of_them = _questions_among(journal, denied)
         lines.append(f"stockade: {_count(denied, 'attempt')} denied{of_them}, {passed} let through")
         lines += _denial_lines(journal, session.ledger.redactor)
-        if session.policy.source == DENY_ALL.source:
-            lines.append(
-                "stockade: no policy was given: put `version: 1` and the lines you want into a file"
-                " for -p FILE"
-            )
     lines += [f"stockade: {line}" for line in advice]
+    if lines and session.policy.source == DENY_ALL.source:
+        lines.append(
+            "stockade: no policy was given: put `version: 1` and the lines you want into a file for -p FILE"
+        )
     lines += _unreached_lines(journal, session.ledger.redactor)
     lines += [f"stockade: {limit.message}" for limit in session.limits_reached()]
     if completeness is not None and not completeness.is_exact:
@@ -130,21 +129,14 @@ def summary_lines(
 
 def _denial_lines(journal: Journal, redactor: Redactor) -> list[str]:
     parts = sort_denials(shown_denials(journal))
-    lines: list[str] = []
-    if parts.commands:
-        times, (names, offer) = describe_commands(parts.commands)
-        lines += [_line(times, names, redactor), f"       {_clean(offer, redactor)}"]
-    lines += [_line(times, text, redactor) for times, text in describe_compilers(parts.compilers)]
-    lines += [_denial_line(denial, times, redactor) for denial, times in parts.others[:DENIALS_SHOWN]]
+    lines = [_denial_line(denial, times, redactor) for denial, times in parts.others[:DENIALS_SHOWN]]
     left_out = len(parts.others) - DENIALS_SHOWN + journal.denials_left_out
     if left_out > 0:
         lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
-    entries = dict.fromkeys(denial.entry for denial, _times in parts.others if denial.entry)
-    if len(entries) > 1:
-        lines.append(
-            f"stockade: to allow all of these programs: {_clean(allow_line(list(entries)), redactor)}"
-        )
-    return lines
+    if parts.commands:
+        times, (names, offer) = describe_commands(parts.commands)
+        lines += [_line(times, names, redactor), f"       {_clean(offer, redactor)}"]
+    return lines + [_line(times, text, redactor) for times, text in describe_compilers(parts.compilers)]
 
 
 def _line(times: int, text: str, redactor: Redactor) -> str:

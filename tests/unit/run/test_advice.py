@@ -47,9 +47,13 @@ def test_nothing_is_said_where_it_worked_or_another_line_says_it(ending: Ending)
     assert advise(ending) == []
 
 
-def test_make_with_a_list_by_hand_is_explained() -> None:
-    (line,) = advise(MAKE)
+@pytest.mark.parametrize("name", ["make", "gmake", "collect2"])
+def test_a_program_that_looks_first_is_explained_where_the_list_is_by_hand(name: str) -> None:
+    """Traced with make 4.3 and gcc 12: collect2 says "cannot find 'ld'" and never tries."""
+    (line,) = advise(replace(MAKE, started=frozenset({name, "git"})))
+    assert line.startswith(f"{name} does not try to start a program")
     assert "stockade decide exec NAME" in line
+    assert advise(replace(MAKE, started=frozenset({"cmake", "makeinfo"}))) == []
 
 
 def test_compiled_modules_are_named_unless_a_refused_program_is_the_likelier_reason(tmp_path: Path) -> None:
