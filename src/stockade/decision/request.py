@@ -12,6 +12,7 @@ from msgspec import Struct
 from stockade.net.address import IPAddress
 from stockade.net.host import Host, HostRefusal
 from stockade.policy.model import BodyRule, Credential
+from stockade.policy.programs import PROGRAM_FOLDERS
 from stockade.vocabulary import Control, Entry, Identity, Phase, PlaceClass, Protocol, Reason, Risk, Verdict
 
 
@@ -68,8 +69,16 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     @property
     def program_name(self) -> str:
-        """How a command was called; what was typed where nothing was started."""
-        return self.program or (self.argv[0] if self.argv else "")
+        """How a command was called, by its path; what was typed where nothing was started.
+
+        The first argument says it shorter, and is believed where the path says the same: by its
+        last part, in a folder that nobody inside can write.
+        """
+        typed = self.argv[0] if self.argv else ""
+        folder, _, name = (self.program or "").rpartition("/")
+        if not self.program or (typed == name and folder in PROGRAM_FOLDERS):
+            return typed
+        return self.program
 
 
 class UpstreamProxy(Struct, frozen=True):

@@ -197,12 +197,16 @@ def test_what_a_record_says_of_a_command_is_about_its_path_and_not_about_its_fir
     """The caller chooses argv[0]: execve(2)."""
     scene.call_exec("/bin/sh", word=str(program))
     scene.call_exec(program, word="/usr/bin/git")
-    (denied, allowed), (denial,) = scene.told("why", "argv"), scene.journal.denials
+    (denied, allowed), (denial,) = scene.told("why", "argv"), list(scene.journal.denials)
     assert '"/bin/sh"' in str(denied[0])
     assert str(program) not in str(denied[0])
     assert "git" not in str(allowed[0])
     assert (denied[1], allowed[1]) == ([str(program)], ["/usr/bin/git"])
     assert denial.target == "/bin/sh"
+    scene.call_exec("/usr/bin/id", word="id")
+    assert [denial.target for denial in scene.journal.denials] == ["/bin/sh", "id"]  # shorter, and true
+    scene.call_exec(program, word=program.name)
+    assert scene.ledger.records[-1]["why"] == allowed[0]  # here a worker could have named the file so
 
 
 def test_a_question_whether_a_program_may_run_is_answered_as_a_command_and_is_none(
