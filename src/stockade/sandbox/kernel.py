@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import mmap
 import os
 import struct
 import warnings
@@ -225,6 +224,8 @@ def forbid_new_code() -> None:
 
 def map_writable_code() -> None:
     """Map a page that can be written and executed; only to see whether that is refused."""
+    import mmap  # no start needs it
+
     _libc.mmap.restype = ctypes.c_void_p
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     protection = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
