@@ -17,55 +17,11 @@ from pathlib import Path
 
 from stockade.sandbox.filter import FilterWish, compile_filter, load_filter_table
 
-# Prints nanoseconds per call. A file name as argument: load the program in it first.
-LOOP = r"""
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return t.tv_sec * 1e9 + t.tv_nsec;
-}
-
-#define MEASURE(name, times, call) do { \
-    double began = now(); \
-    for (long i = 0; i < (times); i++) { call; } \
-    printf(name " %.1f\n", (now() - began) / (times)); \
-} while (0)
-
-int main(int argc, char **argv) {
-    static struct sock_filter code[4096];
-    char byte;
-    int zero = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_WRONLY);
-    if (argc > 1) {
-        int fd = open(argv[1], O_RDONLY);
-        struct sock_fprog program = {.len = read(fd, code, sizeof code) / sizeof code[0], .filter = code};
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 1;
-    }
-    MEASURE("getpid", 1000000, syscall(SYS_getpid));
-    MEASURE("read", 1000000, syscall(SYS_read, zero, &byte, 1));
-    MEASURE("write", 1000000, syscall(SYS_write, null, &byte, 1));
-    MEASURE("openat+close", 200000, close(openat(AT_FDCWD, "/dev/null", O_RDONLY)));
-    MEASURE("mmap+munmap", 200000,
-            munmap(mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096));
-    MEASURE("socket+close", 100000, close(syscall(SYS_socket, 2, 1, 0)));
-    return 0;
-}
-"""
+LOOP = Path(__file__).with_name("loop.c")
 
 
 def run_loop(binary: Path, *arguments: str) -> dict[str, float]:
-    done = subprocess.run([binary, *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run([binary, "calls", *arguments], capture_output=True, text=True, check=True)
     return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
 
 
@@ -99,9 +55,8 @@ def main() -> None:
     steps = [count_steps(program, architecture.audit, number) for number in plain]
     print(f"{len(program) // 8} instructions; a call that no line names takes {min(steps)} to {max(steps)}")
     with tempfile.TemporaryDirectory() as folder:
-        source, binary, code = (Path(folder) / name for name in ("loop.c", "loop", "filter"))
-        source.write_text(LOOP)
-        subprocess.run(["cc", "-O2", "-o", binary, source], check=True)
+        binary, code = Path(folder) / "loop", Path(folder) / "filter"
+        subprocess.run(["cc", "-O2", "-o", binary, LOOP], check=True)
         code.write_bytes(program)
         best: dict[str, list[float]] = {}
         for _ in range(rounds):

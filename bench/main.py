@@ -14,6 +14,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import execs
 import path
 import peers
 import report
@@ -22,7 +23,7 @@ import start
 
 FULL = path.Size(rounds=3, concurrency=32, seconds=5, bulk_bytes=4_000_000_000, idle_tunnels=1000)
 QUICK = path.Size(rounds=3, concurrency=32, seconds=1, bulk_bytes=500_000_000, idle_tunnels=1000)
-PARTS = ("start", "path", "engine", "ledger")
+PARTS = ("start", "exec", "path", "engine", "ledger")
 
 
 def main() -> None:
@@ -65,6 +66,8 @@ def measure(part: str, folder: Path, options: argparse.Namespace) -> Any:
     """Do one part of the measurement."""
     if part == "start":
         return start.measure_starts(folder, 7 if options.quick else 15)
+    if part == "exec":
+        return execs.measure_execs(folder, 3 if options.quick else 7, 100 if options.quick else 300)
     if part == "path":
         with rig.origin():
             return path.measure_path(folder, QUICK if options.quick else FULL, options.only)

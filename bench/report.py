@@ -41,7 +41,22 @@ def number(key: str, pattern: str) -> Callable[[dict[str, Any]], str]:
 START: list[Column] = [
     ("start, `true` inside", lambda row: row["name"]),
     ("median ms", number("median_ms", "{:.1f}")),
+    ("ratio to bubblewrap", number("ratio", "{:.1f}")),
     ("min–max", lambda row: f"{row['min_ms']:.0f}–{row['max_ms']:.0f}"),
+]
+EXEC: list[Column] = [
+    ("starting a program", lambda row: row["name"]),
+    ("µs, 1 caller", number("us_1", "{:,.0f}")),
+    ("added µs", number("added_us", "{:,.0f}")),
+    ("ratio", number("us_1_ratio", "{:.2f}")),
+    ("8 callers: /s", number("per_s_8", "{:,.0f}")),
+    ("ratio", number("per_s_8_ratio", "{:.2f}")),
+    ("32 callers: /s", number("per_s_32", "{:,.0f}")),
+    ("ratio", number("per_s_32_ratio", "{:.2f}")),
+    ("getpid ns", number("getpid", "{:.0f}")),
+    ("openat+close ns", number("openat+close", "{:,.0f}")),
+    ("ratio", number("openat+close_ratio", "{:.2f}")),
+    ("mmap+munmap ratio", number("mmap+munmap_ratio", "{:.2f}")),
 ]
 PATH: list[Column] = [
     ("", lambda row: row["name"]),
@@ -84,6 +99,8 @@ def sections(results: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
         found.append(("Goals", compare_goals(results)))
     if "start" in results:
         found.append(("Cold start", table(START, results["start"])))
+    if "exec" in results:
+        found.append(("Commands and system calls under the seal", table(EXEC, results["exec"])))
     if "path" in results:
         for title, view in (("As the sandboxed client sees it", "inside"), ("As a plain proxy", "proxy")):
             rows = [row for row in results["path"] if row["view"] in ("direct", view)]

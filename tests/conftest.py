@@ -191,6 +191,8 @@ def policy_file(tmp_path: Path) -> Callable[[str], Path]:
 class Stockade:
     """Runs commands contained: ``stockade(["curl", …], "rules: …", extra=["--phase", "work"])``."""
 
+    command = COMMAND
+
     def __init__(self, folder: Path, workspace: Path, write_policy: Callable[[str], Path]) -> None:
         self._folder = folder
         self._workspace = workspace

@@ -183,6 +183,78 @@ def test_the_mounts_alone_hold_a_folder_of_libraries(payload: Payload, library_f
     assert refused(answers) == AGAINST_THE_FOLDER
 
 
+PRELOAD = """
+import os, subprocess, sys
+for path in sys.argv[1:]:
+    seen = f"[line for line in open('/proc/self/maps') if {path!r} in line and 'x' in line.split()[1]]"
+    code = f"print(bool({seen}))"
+    done = subprocess.run([sys.executable, "-c", code], env={"LD_PRELOAD": path}, capture_output=True)
+    print(done.stdout.decode().strip(), b"cannot be preloaded" in done.stderr)
+"""
+
+
+def test_r144_a_preloaded_library_of_the_worker_s_own_is_not_loaded_and_the_system_s_is(
+    stockade: Payload, workspace: Path
+) -> None:
+    system = str(sorted(Path("/usr/lib").glob("*/libz.so.1.*"))[0])
+    own = shutil.copy(system, workspace / "own.so")
+    run = stockade([PYTHON, "-c", PRELOAD, str(own), system], LISTED)
+    assert run.out.splitlines() == ["False True", "True False"]
+    anything = stockade([PYTHON, "-c", PRELOAD, str(own), system], ANY)
+    assert anything.out.splitlines() == ["True False"] * 2
+
+
+# --- other names of what may run -----------------------------------------------------------------
+
+# Both files had a second name before the run (an earlier worker can leave one): is writing by it the same?
+BY_ANOTHER_NAME = """
+import ctypes, os, subprocess
+def overwrite(path, source):
+    with open(source, "rb") as file: content = file.read()
+    try:
+        with open(path, "r+b") as file: file.write(content)
+    except OSError as error: return f"errno {error.errno}"
+    return "written"
+print(overwrite("same-tool", "/usr/bin/id"), overwrite("same.so", "/usr/bin/id"),
+      overwrite("deep/same.so", "/usr/bin/id"), overwrite("other", "/usr/bin/id"))
+print(b"uid=" in subprocess.run(["./tool"], capture_output=True).stdout)
+os.rename("deep", "moved")
+print(overwrite("moved/same.so", "/usr/bin/id"))
+"""
+LISTED_BY_NAME = "exec: {allow: [./tool], libraries: [lib]}\n"
+
+
+@pytest.fixture
+def other_names(workspace: Path, library_folder: Path) -> None:
+    shutil.copy("/usr/bin/true", workspace / "tool")
+    shutil.copy("/usr/bin/true", workspace / "other")
+    (workspace / "deep").mkdir()
+    os.link(workspace / "tool", workspace / "same-tool")
+    os.link(library_folder / "good.so", workspace / "same.so")
+    os.link(library_folder / "good.so", workspace / "deep" / "same.so")
+
+
+@pytest.mark.usefixtures("other_names")
+def test_what_may_run_is_not_written_by_another_name_that_it_has(stockade: Payload, workspace: Path) -> None:
+    for _again in range(2):  # the second time by what was remembered of the folder
+        run = stockade([PYTHON, "-c", BY_ANOTHER_NAME], LISTED_BY_NAME, extra=["--write", "."])
+        written, ran, moved = run.out.splitlines()
+        assert written == "errno 30 errno 30 errno 30 written"  # EROFS
+        assert (ran, moved) == ("False", "errno 30")
+        (workspace / "moved").rename(workspace / "deep")
+    plan = stockade([PYTHON], LISTED_BY_NAME, extra=["--write", ".", "--dry-run"]).out
+    for name in ("same-tool", "same.so", "deep/same.so"):
+        assert f"read-only, another name of what may run: {workspace}/{name}\n" in plan
+    assert f"{workspace}/other" not in plan
+
+
+@pytest.mark.usefixtures("other_names")
+def test_the_other_name_is_a_way_in_where_the_mounts_are_given_up(stockade: Payload) -> None:
+    extra = ["--write", ".", "--without-layer=mounts"]
+    run = stockade([PYTHON, "-c", BY_ANOTHER_NAME], LISTED_BY_NAME, extra=extra)
+    assert run.out.splitlines() == ["written written written written", "True", "written"]
+
+
 # --- the record of what is repeated ------------------------------------------------------------
 
 REPEATED = """

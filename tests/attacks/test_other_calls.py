@@ -104,7 +104,7 @@ def test_the_try_with_bpf_is_real_for_root(plainly: Payload) -> None:
     assert not_done(answers) == BY_THE_KERNEL
 
 
-def test_r125_r126_r131_no_try_is_done_inside_and_each_is_on_record(payload: Payload) -> None:
+def test_r125_r126_r130_r131_r132_no_try_is_done_inside_and_each_is_on_record(payload: Payload) -> None:
     answers, run = payload("calls.py", LISTED)
     assert not_done(answers) == {name: number for name, (number, _call, _entry) in REFUSED.items()}
     assert set(answers) == set(REFUSED) | DONE_INSIDE

@@ -18,30 +18,30 @@ EPERM, EACCES, ENOSYS, EPROTONOSUPPORT, EAFNOSUPPORT = 1, 13, 38, 93, 97
 
 # name, number on x86-64, number on arm64 (- where the machine has no such call)
 _NUMBERS = """
-    accept4 288 242, acct 163 89, add_key 248 217, adjtimex 159 171, bpf 321 280, brk 12 214, capset 126
-    91, chmod 90 -, chroot 161 51, clock_settime 227 112, clone 56 220, clone3 435 435, close 3 57,
-    close_range 436 436, connect 42 203, creat 85 -, delete_module 176 106, dup3 292 24, execve 59 221,
-    execveat 322 281, exit_group 231 94, faccessat2 439 439, fanotify_init 300 262, fchmod 91 52,
-    fchmodat 268 53, fchmodat2 452 452, finit_module 313 273, fork 57 -, fsconfig 431 431, fsmount 432
-    432, fsopen 430 430, fspick 433 433, futex 202 98, getpid 39 172, getrandom 318 278, getuid 102 174,
-    init_module 175 105, inotify_init1 294 26, io_setup 206 0, io_uring_enter 426 426, io_uring_register
-    427 427, io_uring_setup 425 425, ioctl 16 29, ioperm 173 -, iopl 172 -, kcmp 312 272,
-    kexec_file_load 320 294, kexec_load 246 104, keyctl 250 219, kill 62 129, landlock_add_rule 445 445,
-    landlock_create_ruleset 444 444, landlock_restrict_self 446 446, lookup_dcookie 212 18, madvise 28
-    233, membarrier 324 283, memfd_create 319 279, memfd_secret 447 447, mknod 133 -, mknodat 259 33,
-    mmap 9 222, modify_ldt 154 -, mount 165 40, mount_setattr 442 442, move_mount 429 429, mprotect 10
-    226, mremap 25 216, munmap 11 215, name_to_handle_at 303 264, open 2 -, open_by_handle_at 304 265,
-    open_tree 428 428, open_tree_attr 467 467, openat 257 56, openat2 437 437, perf_event_open 298 241,
-    personality 135 92, pidfd_getfd 438 438, pidfd_open 434 434, pidfd_send_signal 424 424, pipe2 293
-    59, pivot_root 155 41, pkey_mprotect 329 288, ppoll 271 73, prctl 157 167, prlimit64 302 261,
-    process_madvise 440 440, process_vm_readv 310 270, process_vm_writev 311 271, ptrace 101 117,
-    quotactl 179 60, quotactl_fd 443 443, read 0 63, readlinkat 267 78, reboot 169 142, remap_file_pages
-    216 234, request_key 249 218, rseq 334 293, rt_sigaction 13 134, rt_sigreturn 15 139,
-    sched_setaffinity 203 122, seccomp 317 277, sendmsg 46 211, set_tid_address 218 96, setdomainname
-    171 162, sethostname 170 161, setns 308 268, setpgid 109 154, setsid 112 157, setsockopt 54 208,
-    settimeofday 164 170, shmat 30 196, shmget 29 194, socket 41 198, socketpair 53 199, splice 275 76,
-    statx 332 291, swapoff 168 225, swapon 167 224, syslog 103 116, tgkill 234 131, umount2 166 39,
-    unlinkat 263 35, unshare 272 97, uselib 134 -, userfaultfd 323 282, vfork 58 -, vhangup 153 58,
+    accept4 288 242, acct 163 89, add_key 248 217, adjtimex 159 171, bpf 321 280, brk 12 214, capset 126 91,
+    chmod 90 -, chroot 161 51, clock_settime 227 112, clone 56 220, clone3 435 435, close 3 57, close_range
+    436 436, connect 42 203, creat 85 -, delete_module 176 106, dup3 292 24, execve 59 221, execveat 322
+    281, exit_group 231 94, faccessat2 439 439, fanotify_init 300 262, fchmod 91 52, fchmodat 268 53,
+    fchmodat2 452 452, finit_module 313 273, fork 57 -, fsconfig 431 431, fsmount 432 432, fsopen 430 430,
+    fspick 433 433, futex 202 98, getpid 39 172, getrandom 318 278, getuid 102 174, init_module 175 105,
+    inotify_init1 294 26, io_setup 206 0, io_uring_enter 426 426, io_uring_register 427 427, io_uring_setup
+    425 425, ioctl 16 29, ioperm 173 -, iopl 172 -, kcmp 312 272, kexec_file_load 320 294, kexec_load 246
+    104, keyctl 250 219, kill 62 129, landlock_add_rule 445 445, landlock_create_ruleset 444 444,
+    landlock_restrict_self 446 446, lookup_dcookie 212 18, madvise 28 233, membarrier 324 283, memfd_create
+    319 279, memfd_secret 447 447, mknod 133 -, mknodat 259 33, mmap 9 222, modify_ldt 154 -, mount 165 40,
+    mount_setattr 442 442, move_mount 429 429, mprotect 10 226, mremap 25 216, munmap 11 215,
+    name_to_handle_at 303 264, open 2 -, open_by_handle_at 304 265, open_tree 428 428, open_tree_attr 467
+    467, openat 257 56, openat2 437 437, perf_event_open 298 241, personality 135 92, pidfd_getfd 438 438,
+    pidfd_open 434 434, pidfd_send_signal 424 424, pipe2 293 59, pivot_root 155 41, pkey_mprotect 329 288,
+    ppoll 271 73, prctl 157 167, prlimit64 302 261, process_madvise 440 440, process_vm_readv 310 270,
+    process_vm_writev 311 271, ptrace 101 117, quotactl 179 60, quotactl_fd 443 443, read 0 63, readlinkat
+    267 78, reboot 169 142, remap_file_pages 216 234, request_key 249 218, rseq 334 293, rt_sigaction 13
+    134, rt_sigreturn 15 139, sched_setaffinity 203 122, sched_setattr 314 274, sched_setparam 142 118,
+    sched_setscheduler 144 119, seccomp 317 277, sendmsg 46 211, set_tid_address 218 96, setdomainname 171
+    162, sethostname 170 161, setns 308 268, setpgid 109 154, setpriority 141 140, setsid 112 157,
+    setsockopt 54 208, settimeofday 164 170, shmat 30 196, shmget 29 194, socket 41 198, socketpair 53 199,
+    splice 275 76, statx 332 291, swapoff 168 225, swapon 167 224, syslog 103 116, tgkill 234 131, umount2
+    166 39, unlinkat 263 35, unshare 272 97, uselib 134 -, userfaultfd 323 282, vfork 58 -, vhangup 153 58,
     wait4 61 260, waitid 247 95, write 1 64
 """
 
@@ -209,6 +209,50 @@ LINES: dict[str, Line] = {
     ),
     "openat2": every("openat2", ENOSYS),
     "process-access": every("ptrace process_vm_readv process_vm_writev pidfd_getfd"),
+    "own-image": Line(
+        EPERM,
+        (("prctl", 35, 14), ("prctl", 35, 15), ("prctl", 35, 8, 4096)),  # MAP, MAP_SIZE, ARG_START: prctl.h
+        (("prctl", 34), ("prctl", 36), ("prctl", 38, 1), ("prctl", 0x80000023, 14)),
+    ),
+    "first-process": Line(
+        EPERM,
+        (
+            ("prlimit64", 1, 7),
+            ("sched_setscheduler", 1, 5),
+            ("sched_setparam", 1),
+            ("sched_setattr", 1),
+            ("sched_setaffinity", 1),
+        ),
+        (
+            ("prlimit64", 0, 7),
+            ("prlimit64", 2, 7),
+            ("prlimit64", 0x80000001, 7),
+            ("sched_setscheduler", 0, 1),
+            ("sched_setparam", 0, 1),
+            ("sched_setattr", 0, 1),
+            ("sched_setaffinity", 0, 1),
+        ),
+    ),
+    "first-process-priority": Line(
+        EPERM,
+        (("setpriority", 0, 1, 0), ("setpriority", 1, 1, 0)),  # PRIO_PROCESS, PRIO_PGRP: setpriority(2)
+        (
+            ("setpriority", 0, 0, 1),
+            ("setpriority", 1, 0, 1),
+            ("setpriority", 0, 2, 1),
+            ("setpriority", 0, 0x80000001, 1),
+        ),
+    ),
+    "user-priority": Line(
+        EPERM,
+        (("setpriority", 2, 0, 0), ("setpriority", 2, 65533, 19)),
+        (
+            ("setpriority", 0, 0, 1),
+            ("setpriority", 1, 0, 1),
+            ("setpriority", 3, 0, 1),
+            ("setpriority", 0x80000002, 0, 1),
+        ),
+    ),
     "kcmp": every("kcmp"),
     "clone-namespaces": Line(
         EPERM,

@@ -3,7 +3,7 @@
 Usage: contained.py [--write DIR] [--read DIR] [--hide PATH] [--invisible PATH] [--env NAME=VALUE]
                     [--facts FILE] [--memory BYTES] [--processes N] [--open-files N] [--file-size BYTES]
                     [--exec listed|any] [--allow PROGRAM] [--code closed|jit] [--unix-sockets]
-                    [--without-layer NAME] [--lose-group] [--thread] [--user-namespaces]
+                    [--without-layer NAME] [--lose-group] [--run-id ID] [--thread] [--user-namespaces]
                     [--close-eye-at TEXT] -- CMD...
 
 Exits like `stockade run` (100 + family for failures of ours). With --facts it leaves a
@@ -50,6 +50,7 @@ def main() -> int:
     parser.add_argument("--exec", choices=("listed", "any"), default="any")
     parser.add_argument("--allow", action="append", default=[])
     parser.add_argument("--code", choices=("closed", "jit"), default="closed")
+    parser.add_argument("--run-id", default="test")
     parser.add_argument("--thread", action="store_true", help="build in a thread that ends at once")
     parser.add_argument("--user-namespaces", action="store_true", help="leave out --disable-userns")
     parser.add_argument("--close-eye-at", default="", help="close the eye when a command has this argument")
@@ -74,7 +75,7 @@ def main() -> int:
             mode=args.exec, allow=tuple(args.allow), code=args.code, unix_sockets=args.unix_sockets
         ),
         layers_off=frozenset(args.without_layer),
-        run_id=f"test-{os.stat('/proc/self/ns/net').st_ino}-{os.urandom(4).hex()}",  # the range's own name
+        run_id=args.run_id,
     )
     try:
         return run(request, args)

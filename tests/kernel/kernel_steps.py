@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -37,11 +36,15 @@ class Contained:
 
     def __init__(self, work: Path) -> None:
         self.work = work
+        self.run = ""
         self.home = work.parent / "home"  # the operator's: what he uses decides what is held for him
         self._facts = work.parent / "facts.json"
 
     def command(self, *argv: str, options: tuple[str, ...] = ()) -> list[str]:
-        return [sys.executable, str(CONTAINED), "--facts", str(self._facts), *options, "--", *argv]
+        # Of its own, since it names a control group, and with what tells this range's from another's.
+        self.run = f"test-{os.stat('/proc/self/ns/net').st_ino}-{os.urandom(4).hex()}"
+        kept = ["--facts", str(self._facts), "--run-id", self.run]
+        return [sys.executable, str(CONTAINED), *kept, *options, "--", *argv]
 
     def __call__(
         self,
@@ -82,7 +85,7 @@ class Contained:
     def planted(self, folder: Path | None = None) -> list[str]:
         """What the last run named at its end, below the workspace; a run's own name is left out of theirs."""
         paths = [Path(path).relative_to(folder or self.work).as_posix() for path in self.facts["planted"]]
-        return [re.sub(r"(left-by-test)-[\w-]+", r"\1", path) for path in paths]
+        return [path.replace(self.run, "test") for path in paths]
 
     @property
     def facts(self) -> dict[str, Any]:

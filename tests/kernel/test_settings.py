@@ -70,9 +70,9 @@ def test_r138_settings_that_do_not_exist_cannot_be_made(
     result = run("mkdir .claude && echo x > .claude/settings.json; ln -s /tmp .vscode; echo done")
     assert result.out == "done\n"
     assert left(contained) == [".claude.left-by-test", ".vscode.left-by-test"]
-    assert [name[:7] for name in sorted(os.listdir(contained.work))] == [".claude", ".vscode", "other"]
-    (settings,) = contained.work.glob(".claude.left-by-*/settings.json")
-    assert settings.read_text() == "x\n"
+    here = {f".claude.left-by-{contained.run}", f".vscode.left-by-{contained.run}", "other"}
+    assert set(os.listdir(contained.work)) == here
+    assert (contained.work / f".claude.left-by-{contained.run}" / "settings.json").read_text() == "x\n"
 
 
 @pytest.mark.needs("git")

@@ -57,3 +57,20 @@ def test_a_compiled_module_of_the_workspace_is_explained_and_loads_as_advised(
     assert "add `exec: {libraries: [.venv]}`" in refused.err
     loaded = stockade(command, "exec: {libraries: [.venv]}")
     assert (loaded.code, loaded.out, loaded.err) == (0, "42\n", "")
+
+
+@needs_gcc
+def test_a_linker_that_is_not_listed_is_explained_and_the_line_helps(
+    stockade: Any, world: World, workspace: Path
+) -> None:
+    (workspace / "a.c").write_text("int main(void) { return 0; }\n")
+    passes = [
+        subprocess.run(["gcc", f"-print-prog-name={name}"], capture_output=True, text=True).stdout.strip()
+        for name in ("cc1", "collect2")
+    ]
+    command = ["gcc", "-o", "/tmp/a", "a.c"]
+    alone = stockade(command, f"exec: {{allow: [as, {', '.join(passes)}]}}")
+    assert alone.code == 1
+    assert "collect2 does not try to start a program" in alone.err
+    followed = stockade(command, f"exec: {{allow: [as, ld, {', '.join(passes)}]}}")
+    assert (followed.code, followed.err) == (0, "")

@@ -12,62 +12,12 @@ import subprocess
 import termios
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from kernel_steps import PYTHON, Contained
 
-
-class Screen:
-    """An operator's terminal with a contained command in it."""
-
-    def __init__(self, contained: Contained, *argv: str, stderr: int | None = None) -> None:
-        self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("4H", 30, 90, 0, 0))
-        self.before = termios.tcgetattr(self.slave)
-        self.seen = b""
-        slave = self.slave
-
-        def take_terminal() -> None:
-            os.setsid()
-            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-
-        self.process = contained.start(
-            *argv,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave if stderr is None else stderr,
-            preexec_fn=take_terminal,
-        )
-
-    def expect(self, text: bytes, within_s: float = 10.0) -> bytes:
-        """Read until this appears; gives all that was shown so far."""
-        deadline = time.monotonic() + within_s
-        while text not in self.seen:
-            left = deadline - time.monotonic()
-            ready, _, _ = select.select([self.master], [], [], max(0, left))
-            assert ready, f"{text!r} did not appear in {self.seen!r}"
-            self.seen += os.read(self.master, 65536)
-        return self.seen
-
-    def type(self, keys: bytes) -> None:
-        os.write(self.master, keys)
-
-    def end(self) -> int:
-        """Wait for the end, reading on, so that a last drain of the terminal does not wait for us."""
-        deadline = time.monotonic() + 10
-        while self.process.poll() is None and time.monotonic() < deadline:
-            if select.select([self.master], [], [], 0.02)[0]:
-                self.seen += os.read(self.master, 65536)
-        code = self.process.wait(timeout=1)
-        while select.select([self.master], [], [], 0)[0]:
-            self.seen += os.read(self.master, 65536)
-        return code
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self.master)
-        os.close(self.slave)
+from doubles.screens import Screen
 
 
 @pytest.fixture
@@ -81,7 +31,7 @@ def screens(contained: Contained) -> Iterator[list[Screen]]:
 @pytest.fixture
 def screen(contained: Contained, screens: list[Screen]):  # type: ignore[no-untyped-def]
     def show(*argv: str, **kept: int) -> Screen:
-        screens.append(Screen(contained, *argv, **kept))
+        screens.append(Screen(partial(contained.start, *argv), **kept))
         return screens[-1]
 
     return show

@@ -129,7 +129,7 @@ def _find_program(attempt: Attempt, policy: Policy) -> tuple[Attempt, dict[str, 
         return attempt, None
     script = probe_script(file)
     found = replace(attempt, file=file, is_script_of=None if script is None else script.text)
-    return found, probe_listed(policy.exec)
+    return found, probe_listed(policy.exec, [os.path.abspath(path) for path in policy.files.write])
 
 
 def _open_engine(policy: Policy, phase: Phase, identity: Identity, programs: dict[str, str] | None) -> Engine:

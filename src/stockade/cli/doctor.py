@@ -24,9 +24,10 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 if everything that is needed works, else 3."""
     from stockade.sandbox.limit_trial import LIMIT_TRIALS
-    from stockade.sandbox.trial import TRIALS, run_trials
+    from stockade.sandbox.seal_trial import SEAL_TRIALS
+    from stockade.sandbox.trial import TRIALS, WHOLE_START, run_trials
 
-    results = run_trials((*TRIALS, *LIMIT_TRIALS))
+    results = run_trials((*TRIALS, *SEAL_TRIALS, WHOLE_START, *LIMIT_TRIALS))
     can_run = all(result.works for result in results if result.is_needed)
     if args.json:
         import msgspec

@@ -72,6 +72,7 @@ def add_parser(subparsers: Any) -> None:
         help="record which command opened each connection, also of those let through (refusals always)",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    parser.add_argument("--json", action="store_true", help="with --dry-run: print all of it as one object")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no summary at the end")
     parser.add_argument(
         "--without-layer",

@@ -312,7 +312,7 @@ class Engine:
     # --- programs ------------------------------------------------------------------------
 
     def _decide_program(self, attempt: Attempt) -> Decision:
-        program = attempt.argv[0] if attempt.argv else ""
+        program = attempt.program_name
         policy = self.policy.exec
         if policy is not None and policy.mode == "any":
             return self._caller.let_any_program_run(policy)

@@ -15,7 +15,7 @@ from stockade.decision.script import is_env, parse_script_text
 from stockade.net.address import AddressFacts, IPAddress
 from stockade.net.host import HostRefusal, escape_text
 from stockade.policy.model import Rule
-from stockade.policy.programs import is_in_program_folder, is_pattern, parse_program
+from stockade.policy.programs import is_in_program_folder, is_loader, is_pattern, parse_program
 from stockade.vocabulary import REASONS, Identity, Phase, PlaceClass, Protocol, Reason
 
 # Names that YAML reads as strings without quotes; a last label of letters rules out numbers.
@@ -254,6 +254,11 @@ def explain_unlisted_program(attempt: Attempt, listed: ProgramList, *, leaves: b
     """Say that a program is not listed, and the exact line that lists it, by the file that would run."""
     said = ", and an option of the command leaves the sandbox" if leaves else ""
     entry = offer_entry(attempt)
+    if entry is None and is_loader(attempt.file or ""):
+        return (
+            f"{_shown_program(attempt)} is the loader{said}, which every permitted program has and which as"
+            " a command would load any file: run the program itself (`readelf -d FILE` shows what ldd does)."
+        )
     if entry is None:
         return (
             f"No `exec:` entry lists {_shown_program(attempt)}{said}; only a plain name or path of a file"
@@ -285,7 +290,7 @@ def quote_program(entry: str) -> str:
 
 def _shown_program(attempt: Attempt) -> str:
     """What was typed, and the file if that says more; what was typed may be a lie."""
-    program = attempt.argv[0] if attempt.argv else ""
+    program = attempt.program_name
     shown = _quote_text(escape_text(program, 80))
     if attempt.file is None or attempt.file == program:
         return shown
@@ -293,10 +298,18 @@ def _shown_program(attempt: Attempt) -> str:
 
 
 def offer_entry(attempt: Attempt) -> str | None:
-    """The entry that would list what was tried, None if none can."""
+    """The entry that would list what was tried, None if none can.
+
+    The name by which it was called, if that stands in a program folder, which nobody inside can write:
+    `sh` says more than the file that `sh` is on this machine.
+    """
     from stockade.policy.problems import Rejected  # only a denial needs it
 
-    program = attempt.file or (attempt.argv[0] if attempt.argv else "")
+    program = attempt.file or attempt.program_name
+    if is_loader(program):
+        return None
+    if attempt.program is not None and is_in_program_folder(attempt.program):
+        program = attempt.program
     text = program.rpartition("/")[2] if is_in_program_folder(program) else program
     try:
         entry = parse_program(text)
@@ -307,7 +320,7 @@ def offer_entry(attempt: Attempt) -> str | None:
 
 def _path_of(attempt: Attempt) -> str:
     """A script's path as it was typed if that is one, else the file's."""
-    program = attempt.argv[0] if attempt.argv else ""
+    program = attempt.program_name
     file = attempt.file or program
     is_its_path = "/" in program and program.rpartition("/")[2] == file.rpartition("/")[2]
     return program if is_its_path else file

@@ -12,6 +12,7 @@ from msgspec import Struct
 from stockade.net.address import IPAddress
 from stockade.net.host import Host, HostRefusal
 from stockade.policy.model import BodyRule, Credential
+from stockade.policy.programs import PROGRAM_FOLDERS
 from stockade.vocabulary import Control, Entry, Identity, Phase, PlaceClass, Protocol, Reason, Risk, Verdict
 
 
@@ -33,7 +34,10 @@ class Attempt(Struct, frozen=True, kw_only=True):
         authority: Host header or :authority, when a request head was read.
         credential_headers: Lower-case names of headers in the request that carry credentials.
         query_type: DNS question type, for example ``AAAA``.
-        argv: The command and its arguments as they were given, for exec; they may say anything.
+        argv: The command and its arguments as they were given, for exec; they may say anything, the
+            first word too.
+        program: The path by which a command was called, as the kernel was given it; for a
+            refused system call the file that made it.
         file: Real path of the file that would run, for exec, where it is known.
         is_script_of: That file is a script of this interpreter (`Script.text`), else None.
         call: A refused system call as text, for example ``memfd_create``, for exec and socket.
@@ -56,11 +60,25 @@ class Attempt(Struct, frozen=True, kw_only=True):
     credential_headers: tuple[str, ...] = ()
     query_type: str | None = None
     argv: tuple[str, ...] = ()
+    program: str | None = None
     file: str | None = None
     is_script_of: str | None = None
     call: str | None = None
     socket: str | None = None
     redirected: bool = False
+
+    @property
+    def program_name(self) -> str:
+        """How a command was called, by its path; what was typed where nothing was started.
+
+        The first argument says it shorter, and is believed where the path says the same: by its
+        last part, in a folder that nobody inside can write.
+        """
+        typed = self.argv[0] if self.argv else ""
+        folder, _, name = (self.program or "").rpartition("/")
+        if not self.program or (typed == name and folder in PROGRAM_FOLDERS):
+            return typed
+        return self.program
 
 
 class UpstreamProxy(Struct, frozen=True):

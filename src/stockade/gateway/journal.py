@@ -35,6 +35,9 @@ class Denial(Struct, frozen=True):
         name: The name or address alone, by which a question belongs to its connection.
         is_question: A name was asked for, and no connection tried (so far).
         entry: What `exec: allow` would have to list, for a program.
+        program: Of a refused system call the file that made it, of a command the file that it would start.
+        key: What in the policy would permit a refused system call, empty where nothing does.
+        is_script: The command is a script, which its interpreter could run as well.
     """
 
     target: str
@@ -43,6 +46,9 @@ class Denial(Struct, frozen=True):
     name: str
     is_question: bool = False
     entry: str = ""
+    program: str = ""
+    key: str = ""
+    is_script: bool = False
 
 
 class Unreached(Struct, frozen=True):
@@ -72,7 +78,7 @@ class Journal:
         self.attempts: Counter[Verdict] = Counter()
         self.denials: Counter[Denial] = Counter()
         self.denials_left_out = 0
-        self.common_denials: Counter[Reason] = Counter()
+        self.common_denials: Counter[tuple[Reason, str]] = Counter()
         self.unreached: Counter[Unreached] = Counter()
         self._under_way: dict[int, Attempt] = {}  # let through, outcome to come
 
@@ -83,6 +89,7 @@ class Journal:
         recorded: Callable[[int], None] | None,
         *,
         is_common: bool = False,
+        key: str = "",
         **more: object,
     ) -> int:
         """Append one attempt; `recorded(seq)` is called when it is durable.
@@ -90,15 +97,16 @@ class Journal:
         Args:
             is_common: An ordinary program tries this and goes on without: the summary for
                 people leaves it out, the record does not.
+            key: What in the policy would permit a refused system call.
         """
         fields = attempt_fields(attempt, decision)
         fields["policy"] = self.policy_digest
         fields.update(more)
         self.attempts[decision.verdict] += 1
         if decision.verdict is Verdict.DENY and is_common:
-            self.common_denials[decision.reason] += 1
+            self.common_denials[decision.reason, attempt.program or ""] += 1
         elif decision.verdict is Verdict.DENY:
-            self._count_denial(attempt, decision)
+            self._count_denial(_describe_denial(attempt, decision, key))
         seq = self._ledger.append("attempt", fields, recorded)
         has_outcome = (
             attempt.host is not None and attempt.query_type is None
@@ -130,22 +138,32 @@ class Journal:
         """Append a record of another kind."""
         self._ledger.append(kind, fields)
 
-    def _count_denial(self, attempt: Attempt, decision: Decision) -> None:
-        host = attempt.host
-        name = "" if host is None else host.name if isinstance(host, Host) else host.raw
-        is_question = attempt.query_type is not None
-        target = f"{name} (name question)" if is_question else target_text(attempt)
-        denial = Denial(
-            target, decision.reason.value, decision.why, name, is_question, _entry_for(attempt, decision)
-        )
+    def _count_denial(self, denial: Denial) -> None:
         if denial in self.denials or len(self.denials) < self.KEPT_DENIALS:
             self.denials[denial] += 1
         else:
             self.denials_left_out += 1
 
 
+def _describe_denial(attempt: Attempt, decision: Decision, key: str) -> Denial:
+    host = attempt.host
+    name = "" if host is None else host.name if isinstance(host, Host) else host.raw
+    is_question = attempt.query_type is not None
+    return Denial(
+        target=f"{name} (name question)" if is_question else target_text(attempt),
+        reason=decision.reason.value,
+        why=decision.why,
+        name=name,
+        is_question=is_question,
+        entry=_entry_for(attempt, decision),
+        program=(attempt.program if attempt.call else attempt.file) or "",
+        key=key,
+        is_script=attempt.is_script_of is not None,
+    )
+
+
 def _entry_for(attempt: Attempt, decision: Decision) -> str:
-    if decision.reason not in (Reason.PROGRAM_NOT_LISTED, Reason.SANDBOX_SWITCHED_OFF):
+    if not attempt.file or decision.reason not in (Reason.PROGRAM_NOT_LISTED, Reason.SANDBOX_SWITCHED_OFF):
         return ""
     from stockade.decision.explain import offer_entry  # a denial has loaded it already; a start does not
 
@@ -189,6 +207,8 @@ def attempt_fields(attempt: Attempt, decision: Decision) -> dict[str, object]:
         fields["call"] = attempt.call
     if attempt.argv:
         fields["argv"] = list(attempt.argv)
+    if attempt.program is not None or attempt.call is not None:
+        fields["program"] = attempt.program
     if attempt.file is not None:
         fields["file"] = attempt.file
     if attempt.is_script_of is not None:
@@ -225,8 +245,8 @@ def target_text(attempt: Attempt) -> str:
     """The destination in one short phrase, for tables and summaries."""
     if attempt.call is not None:
         return attempt.call
-    if attempt.argv:
-        return attempt.argv[0]
+    if attempt.program_name:
+        return attempt.program_name
     if attempt.socket is not None:
         return attempt.socket
     if attempt.host is None:

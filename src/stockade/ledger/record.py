@@ -201,7 +201,7 @@ class Redactor:
         """Redact what looks like a secret in free text."""
         if "@" in text:
             text = re.sub(_USERINFO, lambda m: f"{m[1]}{self._once(m[2])}@", text)
-            text = self._loose_userinfo(text)
+            text = self._loose_userinfo(text) if ":" in text else text
         if "?" in text:
             text = re.sub(_QUERY, lambda m: f"?{self._once(m[1])}", text)
         if ":" in text or "=" in text:

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from stockade.policy.model import PRESET_ORIGIN, ExecPolicy, Finding, Policy, make_finding
-from stockade.policy.programs import PROGRAM_FOLDERS, is_pattern
+from stockade.policy.programs import PROGRAM_FOLDERS, is_loader, is_pattern
 
 # Programs that run any code that they are given: languages, shells, debuggers, emulators (R144).
 _RUNS_CODE = re.compile(
@@ -34,7 +34,6 @@ _STARTS_OTHERS = re.compile(
     re.ASCII,
 )
 _MANY_IN_ONE = re.compile(r"busybox(?:\.static)?|toybox.*|coreutils|[su]base-box", re.ASCII)
-_LOADER = re.compile(r"ld\.so|ld-(?:linux|musl|[0-9]).*|ld64\.so.*", re.ASCII)
 _SCRIPT = re.compile(r".+\.(?:(?:ba|z|k)?sh|py|pl|rb|[cm]?js|php|lua|awk|tcl)", re.ASCII)
 
 _SHOWN = 4
@@ -85,7 +84,7 @@ _KINDS = (
     _Kind(
         "exec-loader",
         "warning",
-        _named(_LOADER),
+        is_loader,
         "the loader of programs ({}), which loads any program file that it is given",
         "leave it out: each listed program may use it anyway",
     ),

@@ -32,6 +32,7 @@ PROGRAM_FOLDERS = (
     "/usr/games",
 )
 
+_LOADER = re.compile(r"ld\.so|ld-(?:linux|musl|[0-9]).*|ld64\.so.*", re.ASCII)
 _NO_PROGRAMS = ("/proc/", "/dev/", "/sys/")
 _LONGEST = 4096  # linux/limits.h: PATH_MAX
 _LEAST_FIXED = 2  # folders before the first `*`: "/usr/*" and "/opt/*/x" could be anything
@@ -110,6 +111,11 @@ def spellings(entry: str) -> list[str]:
     if "/" not in entry:
         return [entry, *(f"{folder}/{entry}" for folder in PROGRAM_FOLDERS)]
     return [entry, entry.rpartition("/")[2]] if is_in_program_folder(entry) else [entry]
+
+
+def is_loader(program: str) -> bool:
+    """True for a name or path of the ELF loader (ld.so(8)), which loads any program file it is given."""
+    return _LOADER.fullmatch(program.rpartition("/")[2]) is not None
 
 
 def plain_spelling(program: str) -> str:

@@ -11,6 +11,7 @@ counted and not yet written stands in one last record each.
 from __future__ import annotations
 
 import errno
+import time
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -39,8 +40,10 @@ from stockade.vocabulary import Entry, Protocol, Reason, Verdict
 EQUAL_CALLS_RECORDED = 5
 KINDS_OF_CALLS_KEPT = 500
 EXECS_KEPT = 10_000
-# Each takes a third of a millisecond, for which connections wait.
+# Each takes a third of a millisecond, for which connections wait; and what a worker makes on purpose takes
+# a hundred times as long (arguments full of `@`, links to links): then the others come between.
 SIGHTINGS_AT_ONCE = 16
+TURN_S = 0.01
 
 
 class _Exec(Struct):
@@ -57,6 +60,7 @@ class _CallRecord(Struct, frozen=True):
     decision: Decision
     fields: dict[str, object]
     is_common: bool
+    key: str
 
 
 class _CallCount(Struct):
@@ -106,11 +110,12 @@ class Commands:
         if not events & READ:
             self._done()  # everybody whom the eye watched has ended
             return
+        until = time.monotonic() + TURN_S
         for _ in range(SIGHTINGS_AT_ONCE):
             sighting = self._eye.receive()
             if sighting is not None:
                 self._judge(sighting)
-            if not self._eye.has_more():
+            if time.monotonic() > until or not self._eye.has_more():
                 return
 
     def _judge(self, sighting: Sighting) -> None:
@@ -151,29 +156,36 @@ class Commands:
             entry=Entry.EXEC,
             protocol=Protocol.EXEC,
             argv=tried.argv or (tried.path,),
+            program=tried.path or tried.file,
             file=self._name_file(tried),
             is_script_of=tried.interpreter or None,
         )
         decision = self._decide(attempt, tried)
+        if tried.is_check:  # no command, and no way to make one of it: the flag is a register's
+            self._answer(sighting, decision)
+            return
 
         def recorded(seq: int) -> None:
-            if decision.verdict is Verdict.DENY:
-                self._eye.refuse(sighting, errno.EACCES)
-                return
-            self._remember(caller, seq)
-            if self._lists:  # no more than are permitted
-                self.started.add(attempt.file or "")
-            self._eye.let_go_on(sighting)
+            if decision.verdict is not Verdict.DENY:
+                self._remember(caller, seq)
+                if self._lists:  # no more than are permitted
+                    self.started.add(attempt.file or "")
+            self._answer(sighting, decision)
 
         self._journal.attempt(
             attempt,
             decision,
             recorded,
-            program=tried.path or tried.file,
             pid=caller.inner_pid,
             parent=self._describe_parent(caller),
             layer="notify",
         )
+
+    def _answer(self, sighting: Sighting, decision: Decision) -> None:
+        if decision.verdict is Verdict.DENY:
+            self._eye.refuse(sighting, errno.EACCES)
+        else:
+            self._eye.let_go_on(sighting)
 
     def _decide(self, attempt: Attempt, tried: CommandTry) -> Decision:
         if tried.unreadable:
@@ -218,13 +230,14 @@ class Commands:
             return
         self.refused_calls += 1
         call = describe_call(self._table, self._machine, sighting.number, sighting.args, sighting.arch)
-        attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call)
         program = caller.program
+        attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call, program=program or None)
         record = _CallRecord(
             attempt,
             self._engine().refuse_call(attempt, refused),
-            self._describe_call(caller, program, refusal),
+            self._describe_call(caller, refusal),
             refusal.common,
+            refused.permit or "",
         )
         key = program, call
         count = self._calls.get(key)
@@ -250,9 +263,8 @@ class Commands:
             )
         return refusal, RefusedCall(refusal.name, refusal.reason, refusal.why, find_permit(*asked))
 
-    def _describe_call(self, caller: Caller, program: str, refusal: Refusal) -> dict[str, object]:
+    def _describe_call(self, caller: Caller, refusal: Refusal) -> dict[str, object]:
         return {
-            "program": program or None,
             "pid": caller.inner_pid,
             "exec": self._find_exec(caller.pid, caller.start_time, caller.image),
             "layer": refusal.layer,
@@ -260,7 +272,13 @@ class Commands:
 
     def _append(self, record: _CallRecord, recorded: Callable[[int], None] | None, **more: object) -> None:
         self._journal.attempt(
-            record.attempt, record.decision, recorded, is_common=record.is_common, **record.fields, **more
+            record.attempt,
+            record.decision,
+            recorded,
+            is_common=record.is_common,
+            key=record.key,
+            **record.fields,
+            **more,
         )
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     Attributes:
         resolve: Addresses that the operator gave by hand, by canonical name.
         environment: Variables to pass, as ``NAME`` or ``NAME=VALUE``.
+        as_json: The plan of a dry run is printed as one JSON object.
         layers_off: Layers that the operator gave up.
         names_commands: Name the command of every attempt on the network, not only of refusals.
     """
@@ -35,6 +36,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     environment: tuple[str, ...] = ()
     report: Path | None = None
     is_dry_run: bool = False
+    as_json: bool = False
     is_quiet: bool = False
     layers_off: frozenset[str] = frozenset()
     names_commands: bool = False
@@ -44,12 +46,18 @@ def parse_options(args: argparse.Namespace) -> RunOptions:
     """Turn the parsed command line into options.
 
     Raises:
-        UserError: No command, or a ``--resolve`` that is not NAME=ADDRESS.
+        UserError: No command, a ``--resolve`` that is not NAME=ADDRESS, or ``--json`` by itself.
     """
     argv = args.argv[1:] if args.argv[:1] == ["--"] else args.argv
     if not argv:
         raise UserError(
             "no-command", "there is no command to run", "stockade run [options] -- COMMAND [ARG...]"
+        )
+    if args.json and not args.dry_run:
+        raise UserError(
+            "json-without-plan",
+            "--json prints the plan, so it goes with --dry-run",
+            "--report FILE writes a JSON report of a run, `stockade log --json` its records",
         )
     return RunOptions(
         argv=tuple(argv),
@@ -63,6 +71,7 @@ def parse_options(args: argparse.Namespace) -> RunOptions:
         environment=tuple(args.env),
         report=args.report,
         is_dry_run=args.dry_run,
+        as_json=args.json,
         is_quiet=args.quiet,
         layers_off=frozenset(args.without_layer),
         names_commands=args.name_commands,

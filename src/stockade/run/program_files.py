@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from glob import glob
 
 from stockade.decision.script import HEAD_BYTES, Script, parse_script
 from stockade.policy.model import ExecPolicy
 from stockade.policy.programs import PROGRAM_FOLDERS, is_pattern
+from stockade.sandbox.programs import listed_pythons
 
 _SCRIPTS_DEEP = 5  # as the kernel (fs/exec.c); beyond it execve gives ELOOP
 
@@ -28,13 +29,21 @@ def probe_script(file: str) -> Script | None:
         return None
 
 
-def probe_listed(policy: ExecPolicy | None) -> dict[str, str]:
-    """Real paths of all that `exec: allow` lists here, each with its entry, and of their interpreters."""
+def probe_listed(policy: ExecPolicy | None, writable: Sequence[str] = ()) -> dict[str, str]:
+    """Real paths of all that `exec: allow` lists here, each with its entry, and of what comes with them.
+
+    Args:
+        writable: Folders that a worker may write.
+    """
     found: dict[str, str] = {}
-    for entry in () if policy is None else policy.allow:
+    if policy is None:
+        return found
+    for entry in policy.allow:
         for place in _places(entry):
             if _is_program(place):
                 _add(found, os.path.realpath(place), entry)
+    for real, reason in listed_pythons(policy, os.getcwd(), writable):
+        _add(found, real, reason)
     return found
 
 

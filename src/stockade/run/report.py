@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from stockade.policy.model import DENY_ALL
 from stockade.run.advice import Ending, advise, explain_start_failure
 from stockade.run.completeness import Completeness
 from stockade.run.own_files import resolve_own
+from stockade.run.planned import find_places
+from stockade.run.refused import describe_commands, describe_compilers, sort_denials
 from stockade.sandbox import kernel
 from stockade.sandbox.supervise import WorkerExit
 from stockade.vocabulary import Reason, Verdict
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from stockade.run.session import Session
 
 DENIALS_SHOWN = 12
+LINE_LIMIT = 1000  # what would permit it stands at the end of a line
 
 
 def closing_fields(
@@ -64,7 +68,7 @@ def print_summary(
     session: Session, completeness: Completeness | None, left_behind: list[str], code: int
 ) -> None:
     """Tell the person, on standard error, what was refused and how it could be allowed."""
-    advice = [clean_text(line, 500) for line in advise(describe_ending(session, code))]
+    advice = [_clean(line, session.ledger.redactor) for line in advise(describe_ending(session, code))]
     lines = [*summary_lines(session, completeness, advice), *left_behind_lines(left_behind)]
     if lines:
         print("\n".join(lines), file=sys.stderr)
@@ -73,7 +77,9 @@ def print_summary(
 def describe_ending(session: Session, code: int) -> Ending:
     """What `advise` looks at, from a run that has ended with an exit code."""
     plan, journal, policy = session.sandbox.plan, session.journal, session.policy.exec
-    mounts = plan.seal.mounts
+    launched = next((program for program in plan.seal.programs if program.why == "launched"), None)
+    common = journal.common_denials.items()
+    sockets = Counter({program: n for (reason, program), n in common if reason is Reason.CONTROL_SOCKET})
     return Ending(
         code=code,
         mode=plan.seal.code,
@@ -83,11 +89,14 @@ def describe_ending(session: Session, code: int) -> Ending:
         permitted=tuple(program.path for program in plan.seal.programs),
         missing=plan.seal.missing,
         has_preset=policy is not None and any(map(policy.is_of_preset, policy.allow)),
-        libraries=None if mounts is None else tuple(path for path, _ in mounts.libraries),
-        workspace=str(plan.cwd),
+        places=find_places(plan, policy),
+        launched_script=launched.path if launched is not None and launched.is_script else "",
+        refused=tuple(dict.fromkeys(d.program for d in journal.denials if d.entry and not d.is_script)),
+        writable=tuple(map(str, plan.writable)) if plan.seal.lists_programs else (),
         denied_any=bool(journal.denials),
         denied_programs=any(denial.entry for denial in journal.denials),
-        unix_sockets_refused=journal.common_denials[Reason.CONTROL_SOCKET],
+        unix_sockets_refused=sockets.total(),
+        unix_sockets_wanted_by=tuple(map(os.path.basename, sockets)),
     )
 
 
@@ -102,14 +111,12 @@ def summary_lines(
         passed = journal.attempts.total() - journal.attempts[Verdict.DENY]
         of_them = _questions_among(journal, denied)
         lines.append(f"stockade: {_count(denied, 'attempt')} denied{of_them}, {passed} let through")
-        shown = shown_denials(journal)
-        redactor = session.ledger.redactor
-        lines += [_denial_line(denial, times, redactor) for denial, times in shown[:DENIALS_SHOWN]]
-        left_out = len(shown) - DENIALS_SHOWN + journal.denials_left_out
-        if left_out > 0:
-            lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
-        lines += _offer_lines(session, journal)
+        lines += _denial_lines(journal, session.ledger.redactor)
     lines += [f"stockade: {line}" for line in advice]
+    if lines and session.policy.source == DENY_ALL.source:
+        lines.append(
+            "stockade: no policy was given: put `version: 1` and the lines you want into a file for -p FILE"
+        )
     lines += _unreached_lines(journal, session.ledger.redactor)
     lines += [f"stockade: {limit.message}" for limit in session.limits_reached()]
     if completeness is not None and not completeness.is_exact:
@@ -120,20 +127,24 @@ def summary_lines(
     return lines
 
 
-def _offer_lines(session: Session, journal: Journal) -> list[str]:
-    """All refused programs in one line to copy, and where lines go if no policy was given."""
-    from stockade.decision.explain import quote_program
+def _denial_lines(journal: Journal, redactor: Redactor) -> list[str]:
+    parts = sort_denials(shown_denials(journal))
+    lines = [_denial_line(denial, times, redactor) for denial, times in parts.others[:DENIALS_SHOWN]]
+    left_out = len(parts.others) - DENIALS_SHOWN + journal.denials_left_out
+    if left_out > 0:
+        lines.append(f"  … and {_count(left_out, 'other kind')} of refusal")
+    if parts.commands:
+        times, (names, offer) = describe_commands(parts.commands)
+        lines += [_line(times, names, redactor), f"       {_clean(offer, redactor)}"]
+    return lines + [_line(times, text, redactor) for times, text in describe_compilers(parts.compilers)]
 
-    entries = dict.fromkeys(denial.entry for denial, _ in journal.denials.most_common() if denial.entry)
-    lines = []
-    if len(entries) > 1:
-        listed = clean_text(", ".join(map(quote_program, entries)), 1000)
-        lines.append(f"stockade: to allow all of these programs: `exec: {{allow: [{listed}]}}`")
-    if session.policy.source == DENY_ALL.source:
-        lines.append(
-            "stockade: no policy was given: put `version: 1` and the lines you want into a file for -p FILE"
-        )
-    return lines
+
+def _line(times: int, text: str, redactor: Redactor) -> str:
+    return f"  {_times(times)} {_clean(text, redactor)}"
+
+
+def _clean(text: str, redactor: Redactor) -> str:
+    return clean_text(redactor.text(text), LINE_LIMIT)
 
 
 def _unreached_lines(journal: Journal, redactor: Redactor) -> list[str]:
@@ -182,7 +193,7 @@ def _questions_among(journal: Journal, denied: int) -> str:
 
 
 def _denial_line(denial: Denial, times: int, redactor: Redactor) -> str:
-    target, why = clean_text(redactor.url(denial.target), 100), clean_text(redactor.text(denial.why), 500)
+    target, why = clean_text(redactor.url(denial.target), 100), _clean(denial.why, redactor)
     return f"  {_times(times)} {target}  {denial.reason}: {why}"
 
 

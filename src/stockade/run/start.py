@@ -46,7 +46,9 @@ def run_contained(options: RunOptions) -> int:
         report = ReportFile(options.report, (workspace, *folders))
     plan = plan_run(options, policy, shelf, run_id)
     if options.is_dry_run:
-        print("\n".join(plan.describe()))
+        from stockade.run.planned import print_plan
+
+        print_plan(plan, policy.exec, as_json=options.as_json)
         return 0
     if not options.is_quiet:
         for note in plan.notes:
@@ -91,11 +93,13 @@ def _remember_registries() -> None:
     own_registries()
 
 
-# The rest of what a run imports, and what its session will ask for and is then remembered.
+# The rest of what a run imports, to its end, and what its session will ask for and is then remembered.
 _MEANWHILE: tuple[Callable[[], object], ...] = (
     partial(import_module, "stockade.decision.engine"),
     partial(import_module, "stockade.gateway.server"),
     partial(import_module, "stockade.run.session"),
+    partial(import_module, "stockade.run.report"),
+    partial(import_module, "stockade.sandbox.left_behind"),
     _remember_software,
     _remember_registries,
 )

@@ -22,12 +22,13 @@ from stockade.sandbox.eye import Sighting
 PATH_LIMIT = 4096
 ARGUMENT_LIMIT = 1024
 ARGUMENTS_LIMIT = 64
+ARGUMENTS_BYTES = 4096  # of all together: each is looked through for secrets, while everybody waits
 _PAGE = 4096
 _LINKS_DEEP = 40  # as the kernel
 _STEPS = (
     4096  # twice what one path can hold; with links in it a path could have 80,000, half a second of ours
 )
-_AT_FDCWD, _AT_EMPTY_PATH = -100, 0x1000
+_AT_FDCWD, _AT_EMPTY_PATH, _AT_EXECVE_CHECK = -100, 0x1000, 0x10000
 # What the kernel would say by itself about a path that leads to no file.
 _KERNEL_SAYS = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES))
 
@@ -37,13 +38,14 @@ class CommandTry(Struct, frozen=True, kw_only=True):
 
     Attributes:
         path: As it was given, empty for a descriptor alone.
-        argv: The arguments, cut to `ARGUMENTS_LIMIT` and `ARGUMENT_LIMIT`.
+        argv: The arguments, cut to `ARGUMENTS_LIMIT`, `ARGUMENT_LIMIT` and `ARGUMENTS_BYTES`.
         identity: Device and inode of the file; None if there is none.
         file: Its path as the kernel names it, ``/memfd:x (deleted)`` for one in memory.
         interpreter: What its ``#!`` line starts (`Script.text`), empty if it has none.
         nothing: The errno that says why there is nothing to run; 0 for a regular file with a bit that
             permits execution, and for what could not be looked at.
         unreadable: Why it could not be looked at; empty if it could.
+        is_check: It is only asked whether this may run (AT_EXECVE_CHECK, kernel 6.14): nothing will.
     """
 
     path: str = ""
@@ -53,6 +55,7 @@ class CommandTry(Struct, frozen=True, kw_only=True):
     interpreter: str = ""
     nothing: int = 0
     unreadable: str = ""
+    is_check: bool = False
 
 
 def read_command(sighting: Sighting, *, is_at: bool) -> CommandTry:
@@ -69,6 +72,7 @@ def read_command(sighting: Sighting, *, is_at: bool) -> CommandTry:
         why = f"its memory cannot be read: {error.strerror}"
         return CommandTry(path=os.fsdecode(path), unreadable=why)
     shown, words = os.fsdecode(path), tuple(map(os.fsdecode, argv))
+    is_check = bool(flags & _AT_EXECVE_CHECK)
     try:
         fd = open_target(
             sighting.pid, folder, path, is_by_descriptor=bool(flags & _AT_EMPTY_PATH) and not path
@@ -76,14 +80,15 @@ def read_command(sighting: Sighting, *, is_at: bool) -> CommandTry:
     except OSError as error:
         if error.errno in _KERNEL_SAYS:
             return CommandTry(path=shown, argv=words, nothing=error.errno)
-        return CommandTry(path=shown, argv=words, unreadable=f"its path cannot be followed: {error.strerror}")
+        why = f"its path cannot be followed: {error.strerror}"
+        return CommandTry(path=shown, argv=words, unreadable=why, is_check=is_check)
     try:
-        return _look_at(fd, shown, words)
+        return _look_at(fd, shown, words, is_check)
     finally:
         os.close(fd)
 
 
-def _look_at(fd: int, path: str, argv: tuple[str, ...]) -> CommandTry:
+def _look_at(fd: int, path: str, argv: tuple[str, ...], is_check: bool) -> CommandTry:
     status = os.fstat(fd)
     is_program = stat.S_ISREG(status.st_mode) and bool(status.st_mode & 0o111)
     script = parse_script(_head_of(fd)) if is_program else None
@@ -93,6 +98,7 @@ def _look_at(fd: int, path: str, argv: tuple[str, ...]) -> CommandTry:
         identity=(status.st_dev, status.st_ino),
         file=os.readlink(f"/proc/self/fd/{fd}"),
         interpreter="" if script is None else script.text,
+        is_check=is_check,
         nothing=0 if is_program else errno.EACCES,  # as execve(2) says of folders, devices, files without x
     )
 
@@ -139,16 +145,21 @@ class Memory:
         """The strings of an argument vector, the first ones and the beginnings of long ones."""
         if address == 0:
             return
+        left = ARGUMENTS_BYTES
         for index in range(ARGUMENTS_LIMIT):
             pointer = int.from_bytes(self._bytes(address + 8 * index, 8), "little")
             if pointer == 0:
                 return
+            if left <= 0:
+                break
             try:
-                yield self.string(pointer, ARGUMENT_LIMIT)
+                word = self.string(pointer, ARGUMENT_LIMIT)
             except OSError as error:
                 if error.errno != errno.ENAMETOOLONG:
                     raise
-                yield self._bytes(pointer, 64) + "…".encode()
+                word = self._bytes(pointer, 64) + "…".encode()
+            left -= len(word)
+            yield word
         yield "…".encode()
 
     def _bytes(self, address: int, length: int) -> bytes:

@@ -20,6 +20,8 @@ import struct
 
 from msgspec import Struct
 
+from stockade.sandbox import kernel
+
 # WAIT_KILLABLE_RECV (5.19) with NEW_LISTENER: a signal does not tear a command out of a judgement.
 LISTENER_FLAGS = 1 << 5 | 1 << 3
 
@@ -68,6 +70,23 @@ class Eye:
             raise
         cookie, pid, _flags, number, arch, _ip, *args = _NOTIFICATION.unpack(buffer)
         return Sighting(cookie, pid, number, arch, tuple(args))
+
+    def verify_reading(self) -> None:
+        """See that memory inside can be read, at an address where none is: EFAULT comes after the permission.
+
+        Raises:
+            HostError: It cannot be read. Then nobody could say what a command is, and each would be denied.
+        """
+        try:
+            kernel.read_memory(self.stage_pid, 8, 1)
+        except OSError as error:
+            if error.errno == errno.EFAULT:
+                return
+            from stockade.sandbox.seal_remedies import refuse_layer
+
+            raise refuse_layer(
+                "notify (the eye, which cannot read commands' memory)", error.errno or 0, "reading"
+            ) from error
 
     def has_more(self) -> bool:
         """True if `receive` would give another one at once."""

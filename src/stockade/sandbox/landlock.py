@@ -10,8 +10,6 @@ host would find it, and abstract sockets and signals end at the sandbox.
 from __future__ import annotations
 
 import ctypes
-import errno
-import os
 import struct
 from collections.abc import Iterable, Sequence
 
@@ -37,19 +35,17 @@ _NETWORK_SINCE = 4
 _CREATE_RULESET, _VERSION_FLAG = 444, 1
 
 
-def probe_landlock() -> int:
-    """The ABI that this kernel speaks, 0 without Landlock."""
+def probe_landlock() -> tuple[int, int]:
+    """The ABI that this kernel speaks, and 0; or 0 and the errno that says why there is none.
+
+    ENOSYS: not built in; EOPNOTSUPP: not started at boot; anything else: refused, by a filter around us.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     version = libc.syscall(
         ctypes.c_long(_CREATE_RULESET), None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG)
     )
-    if version < 0:
-        number = ctypes.get_errno()
-        if number in (errno.ENOSYS, errno.EOPNOTSUPP):  # not built in, or not started at boot
-            return 0
-        raise OSError(number, f"landlock_create_ruleset: {os.strerror(number)}")
-    return int(version)
+    return (int(version), 0) if version > 0 else (0, ctypes.get_errno())
 
 
 def known_rights(abi: int) -> int:

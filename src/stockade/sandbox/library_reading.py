@@ -70,6 +70,7 @@ class Folder(Struct):
         programs: Names of the program files in it.
         watched: Names of those of its files that a worker may have written.
         watched_stamps: Device, inode and ctime of each, one after the other.
+        linked: Names of those that have other names too (hard links); a new one changes the ctime.
         leads: Where links lead, for those of which that was asked.
         is_opaque: It cannot be listed and can be entered by whoever knows a name.
         is_last: The tree ends here.
@@ -81,6 +82,7 @@ class Folder(Struct):
     programs: list[str] = []
     watched: list[str] = []
     watched_stamps: list[int] = []
+    linked: list[str] = []
     leads: list[str] = []
     is_opaque: bool = False
     is_last: bool = False
@@ -146,7 +148,7 @@ class Reading:
         return folder
 
     def _read_entries(
-        self, folder_fd: int, folder: Folder, judged: dict[str, tuple[list[int], bool]]
+        self, folder_fd: int, folder: Folder, judged: dict[str, tuple[list[int], bool, bool]]
     ) -> None:
         unread = []
         with os.scandir(folder_fd) as entries:
@@ -156,11 +158,11 @@ class Reading:
                 if entry.is_dir(follow_symlinks=False):
                     folder.folders.append(name)
                 elif entry.is_file(follow_symlinks=False):
-                    stamp, is_program = judged.get(name, (None, False))
+                    stamp, is_program, is_linked = judged.get(name, (None, False, False))
                     if stamp is None or stamp != _stamp_at(folder_fd, name):
                         unread.append(name)
                         continue
-                    _watch(folder, name, stamp)
+                    _watch(folder, name, stamp, is_linked=is_linked)
                     if is_program:
                         folder.programs.append(name)
                 elif self._leads_to is not None and entry.is_symlink():
@@ -201,7 +203,7 @@ class Reading:
         facts = read_elf_at(fd)
         is_root_s = status.st_uid == 0 and not status.st_mode & 0o022
         if not (is_root_s and self._rules.is_root_trusted):
-            _watch(folder, name, stamp)
+            _watch(folder, name, stamp, is_linked=status.st_nlink > 1)
         if facts is not None and facts.kind == "program":
             folder.programs.append(name)
 
@@ -226,23 +228,25 @@ def are_unchanged(prefix: str, names: list[str], stamps: list[int]) -> bool:
     return True
 
 
-def _judged(before: Folder | None) -> dict[str, tuple[list[int], bool]]:
-    """Of the watched files, what was found and under which stamp, where that can still hold."""
+def _judged(before: Folder | None) -> dict[str, tuple[list[int], bool, bool]]:
+    """Of the watched files, the stamp, whether it is a program and has other names, where that can hold."""
     if before is None:
         return {}
     numbers = iter(before.watched_stamps)
     stamps = zip(numbers, numbers, numbers, strict=True)
-    programs = set(before.programs)
+    programs, linked = set(before.programs), set(before.linked)
     return {
-        name: (list(stamp), name in programs)
+        name: (list(stamp), name in programs, name in linked)
         for name, stamp in zip(before.watched, stamps, strict=True)
         if stamp[2] != UNKNOWN
     }
 
 
-def _watch(folder: Folder, name: str, stamp: list[int]) -> None:
+def _watch(folder: Folder, name: str, stamp: list[int], *, is_linked: bool = False) -> None:
     folder.watched.append(name)
     folder.watched_stamps += stamp
+    if is_linked:
+        folder.linked.append(name)
 
 
 def _stamp(status: os.stat_result) -> list[int]:

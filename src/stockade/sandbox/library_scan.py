@@ -25,7 +25,7 @@ import functools
 import os
 import re
 import struct
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -77,11 +77,13 @@ class LibraryScan(Struct, frozen=True):
         closed: Folders inside opened ones that are noexec again.
         programs: Program files in what is opened, to be covered one by one; and folders that
             cannot be listed although they can be entered. Permitted programs are among them.
+        linked: Files in what is opened besides the system's that have other names too.
     """
 
     opened: tuple[str, ...]
     closed: tuple[str, ...]
     programs: tuple[str, ...]
+    linked: tuple[str, ...] = ()
 
 
 def scan_libraries(
@@ -89,6 +91,7 @@ def scan_libraries(
     *,
     system: Iterable[str] = SYSTEM_FOLDERS,
     wanted: Iterable[str] = (),
+    writable: Sequence[str] = (),
     worker_uid: int,
     cache_folder: str = "",
     on_progress: Callable[[int], None] | None = None,
@@ -102,6 +105,7 @@ def scan_libraries(
             that the linker's cache names, wherever they are; with none nothing but `own` is opened.
         wanted: Real paths of permitted programs (or of anything that is needed): the
             application in which one lies is opened.
+        writable: What the worker may write: nothing of it is opened but `own`.
         worker_uid: The worker's uid on this host; with 0 (root of a user namespace that maps
             nobody else) every file is compared at each start, root's too.
         cache_folder: Where findings are kept (made with mode 0700); empty: nowhere. The worker
@@ -111,8 +115,8 @@ def scan_libraries(
     Raises:
         HostError: A tree is too large, is named through a link, or no descriptors are left.
     """
-    roots = [folder for folder in _real(system) if os.path.isdir(folder)]
-    scan = _Scan(roots, worker_uid, cache_folder, on_progress)
+    roots = [folder for folder in _real(system) if os.path.isdir(folder) and not _is_in(folder, writable)]
+    scan = _Scan(roots, writable, worker_uid, cache_folder, on_progress)
     scan.open_own(own)
     scan.open_system()
     scan.open_wanted(wanted)
@@ -126,11 +130,13 @@ class _Scan:
     def __init__(
         self,
         system: list[str],
+        writable: Sequence[str],
         worker_uid: int,
         cache_folder: str,
         on_progress: Callable[[int], None] | None,
     ) -> None:
         self._system = system
+        self._writable = writable
         # No worker may write in the system's folders (paths.py). In others root's files may be its own.
         self._rules_of_system, self._rules = (
             Rules(is_root_trusted=is_trusted, cache_folder=cache_folder, on_progress=on_progress)
@@ -140,6 +146,7 @@ class _Scan:
         self._closed: set[str] = set()
         self._programs: set[str] = set()
         self._leads: set[str] = set()
+        self._linked: set[str] = set()
         # A chain of links leaves the library folders for this one alone, which has links that change.
         self._valid_with = f"{system} {_ctime_of(ALTERNATIVES)}"
 
@@ -148,7 +155,9 @@ class _Scan:
         for folder in sorted(map(os.path.normpath, folders)):  # the outer before the inner
             if not self._is_open(folder) and os.path.isdir(folder):
                 self._opened.add(folder)
-                self._programs.update(scan_tree(folder, self._rules).programs)
+                tree = scan_tree(folder, self._rules)
+                self._programs.update(tree.programs)
+                self._linked.update(tree.linked)
 
     def open_system(self) -> None:
         own = set(self._opened)
@@ -175,7 +184,7 @@ class _Scan:
             for folder in sorted(pending):
                 if folder in self._closed:
                     self._open_application(folder)
-                elif not self._is_open(folder):
+                elif not self._is_open(folder) and not _is_in(folder, self._writable):
                     self._opened.add(folder)
                     self._scan_system(folder)
 
@@ -187,6 +196,7 @@ class _Scan:
             opened=tuple(sorted(path for path, nearest in above.items() if nearest not in self._opened)),
             closed=tuple(sorted(self._closed)),
             programs=tuple(sorted(self._programs - loaders)),
+            linked=tuple(sorted(self._linked)),
         )
 
     def _open_application(self, folder: str) -> None:
@@ -198,6 +208,8 @@ class _Scan:
         rules = self._rules_of_system if is_of_system else self._rules
         tree = scan_tree(root, rules, ends_at=ends_at, leads_to=self._leads_to, valid_with=self._valid_with)
         self._programs.update(tree.programs)
+        if not is_of_system:
+            self._linked.update(tree.linked)
         self._leads.update(tree.leads)
         return tree
 
@@ -238,6 +250,10 @@ def _may_be_in_application(root: str, path: str) -> bool:
 
 def _parts_below(root: str, path: str) -> list[str]:
     return path[len(root) + 1 :].split("/") if path.startswith(root + "/") else []
+
+
+def _is_in(path: str, folders: Iterable[str]) -> bool:
+    return any(is_below(path, folder) for folder in folders)
 
 
 def _nearest(path: str, entries: Container[str]) -> str | None:

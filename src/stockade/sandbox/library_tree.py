@@ -28,7 +28,7 @@ from stockade.sandbox.library_cache import cache_name, load_cached, save_cached
 from stockade.sandbox.library_reading import EndsAt, Folder, LeadsTo, Reading, Rules, are_unchanged
 
 # Raised when what is remembered, or how a file is judged, changes its meaning.
-_FORMAT = 1
+_FORMAT = 2
 
 
 class Tree(Struct, frozen=True):
@@ -38,11 +38,13 @@ class Tree(Struct, frozen=True):
         programs: Its program files, and those of its folders that could hide some.
         ends: Folders at which the tree ends.
         leads: Where links lead, for those of which that was asked.
+        linked: Files that have other names too, of those that a worker may have written.
     """
 
     programs: list[str]
     ends: list[str]
     leads: list[str]
+    linked: list[str]
 
 
 class _Memory(Struct, array_like=True, gc=False):
@@ -155,6 +157,8 @@ def _folders_of(memory: _Memory) -> dict[str, Folder]:
         folders[path].is_last = True
     for path in memory.paths[1:]:
         folders[os.path.dirname(path)].folders.append(os.path.basename(path))
+    for path in memory.tree.linked:
+        folders[os.path.dirname(path)].linked.append(os.path.basename(path))
     for path in memory.tree.programs:
         if path in folders:
             folders[path].is_opaque = True
@@ -169,4 +173,5 @@ def _tree_of(folders: list[Folder]) -> Tree:
         + [folder.path for folder in folders if folder.is_opaque],
         [folder.path for folder in folders if folder.is_last],
         [lead for folder in folders for lead in folder.leads],
+        [f"{folder.path}/{name}" for folder in folders for name in folder.linked],
     )

@@ -48,23 +48,11 @@ def parse_facts(text: str, said: str) -> StageFacts:
     return StageFacts(namespaces, status)
 
 
-_SEAL_REMEDIES = {
-    "landlock": "the kernel refused a Landlock rule; `stockade doctor` tries it;"
-    " --without-layer=landlock gives the layer up, on record",
-    "filter": "another listener may be on this process already (a container's own eye): then"
-    " --without-layer=notify gives ours up, on record; `stockade doctor` tries it",
-    "no-new-code": "prctl(PR_SET_MDWE) was refused; --without-layer=memfd gives the layer up, on record",
-}
-
-
-def explain_seal_failure(words: list[str]) -> HostError:
+def explain_seal_failure(words: list[str], *, has_eye: bool) -> HostError:
     """Name the layer of ``seal-failed STEP ERRNO`` and what would help."""
-    step, number = words[1], int(words[2])
-    return HostError(
-        "seal-failed",
-        f"the seal could not be put up, step {step}: errno {number}, {os.strerror(number)}",
-        _SEAL_REMEDIES.get(step, "`stockade doctor` says what this host can enforce"),
-    )
+    from stockade.sandbox.seal_remedies import explain_step
+
+    return explain_step(words[1], int(words[2]), has_eye=has_eye)
 
 
 def verify_stage(facts: StageFacts, *, outside: dict[str, int], has_room: bool) -> None:
@@ -104,13 +92,19 @@ def compose_seal(
     return b"\0".join(fields)
 
 
-def verify_sealed(facts: StageFacts, *, has_filter: bool, has_eye: bool) -> None:
+def verify_sealed(facts: StageFacts, before: StageFacts, *, has_filter: bool, has_eye: bool) -> None:
     """Check what the stage says of itself after the seal.
+
+    Args:
+        before: What it said when it was ready. In a container it may have been under a filter
+            already, so filters are counted (Linux 5.9).
 
     Raises:
         ContainmentError: A layer that was ordered is not there.
     """
-    if has_filter and facts.status.get("Seccomp") != "2":
+    counts = [int(each.status.get("Seccomp_filters", "0")) for each in (before, facts)]
+    is_counted = "Seccomp_filters" in facts.status
+    if has_filter and (facts.status.get("Seccomp") != "2" or (is_counted and counts[1] <= counts[0])):
         raise ContainmentError("not-contained", "the worker would run without a system-call filter")
     if not has_eye:
         raise ContainmentError("seal-failed", "the stage handed no descriptor out for the eye")

@@ -6,12 +6,16 @@ docs/concepts/boundary.md) and before the seal. The kernel locks these flags aga
 that the worker could do, and refuses to map a file of a noexec mount as code: that is
 what stops ``ld.so PROGRAM``, a library of the worker's own and every copied program.
 
-A file or folder is opened again by putting a clone of it, made before, over itself. Files
-that are programs inside an opened folder get a noexec clone of themselves in turn.
+A file or folder is opened again by putting a clone of it, made before, over itself, and is
+read-only from then on: what the worker may write it may not execute. That is said of a file and
+not of a name, so other names of it in writable folders become read-only as well. Files
+that are programs inside an opened folder get a noexec clone of themselves in turn, and so does
+a writable folder in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -25,6 +29,7 @@ from msgspec import Struct
 from stockade.errors import ContainmentError, HostError, StockadeError
 from stockade.sandbox import kernel
 from stockade.sandbox.finish_view import cut_loose, protect
+from stockade.sandbox.other_names import files_in, find_other_names
 from stockade.sandbox.view import is_below
 
 
@@ -32,14 +37,16 @@ class MountSeal(Struct, frozen=True, kw_only=True):
     """What stays executable. Paths are real ones, and the same outside and inside.
 
     Attributes:
-        programs: Files that may run, loaders among them: (path, becomes read-only).
-        libraries: Folders besides the system's from which code may be loaded: (path, becomes read-only).
+        programs: Files that may run, loaders among them.
+        libraries: Folders besides the system's from which code may be loaded.
+        writable: What the worker may write, in which those files may have other names.
         worker_uid: Whose files in them are compared one by one (library_scan.py).
         cache_folder: Where the search is remembered; empty: nowhere.
     """
 
-    programs: tuple[tuple[str, bool], ...] = ()
-    libraries: tuple[tuple[str, bool], ...] = ()
+    programs: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
     worker_uid: int = 0
     cache_folder: str = ""
 
@@ -47,16 +54,23 @@ class MountSeal(Struct, frozen=True, kw_only=True):
         """Search the library folders, and say what is to be put where."""
         from stockade.sandbox.library_scan import scan_libraries
 
-        wanted = [path for path, _read_only in self.programs]
         found = scan_libraries(
-            [path for path, _read_only in self.libraries],
-            wanted=wanted,
+            self.libraries,
+            wanted=self.programs,
+            writable=self.writable,
             worker_uid=self.worker_uid,
             cache_folder=self.cache_folder,
             on_progress=_say_progress,
         )
-        read_only = {path for path, is_read_only in (*self.programs, *self.libraries) if is_read_only}
-        return plan_steps(found.opened, found.closed, found.programs, wanted, read_only)
+        # No worker could ever write in /usr (paths.py), or leave another name of what lies there.
+        may_be_linked = [
+            path for path in self.programs if not is_below(path, "/usr") or _is_in(path, self.writable)
+        ]
+        steps = plan_steps(found.opened, found.closed, found.programs, self.programs, self.writable)
+        others = find_other_names(
+            [*may_be_linked, *found.linked], writable=self.writable, read_only=steps.opened
+        )
+        return msgspec.structs.replace(steps, other_names=tuple(others))
 
 
 class MountSteps(Struct, frozen=True, kw_only=True):
@@ -66,13 +80,13 @@ class MountSteps(Struct, frozen=True, kw_only=True):
         folders: (path, is opened): the longest entry that contains a path counts.
         programs: Permitted files outside opened folders.
         covered: Program files inside opened folders that are not permitted.
-        read_only: Which of the opened become read-only.
+        other_names: Of what may run or be loaded, in what may be written: they become read-only as well.
     """
 
     folders: tuple[tuple[str, bool], ...]
     programs: tuple[str, ...]
     covered: tuple[str, ...]
-    read_only: frozenset[str] = frozenset()
+    other_names: tuple[str, ...] = ()
 
     @property
     def opened(self) -> list[str]:
@@ -84,16 +98,18 @@ def plan_steps(
     closed: Iterable[str],
     programs: Iterable[str],
     permitted: Iterable[str],
-    read_only: Iterable[str],
+    writable: Iterable[str] = (),
 ) -> MountSteps:
     """Put the findings of a search and the list of permitted files in order; pure."""
     folders = sorted([*((path, True) for path in opened), *((path, False) for path in closed)])
+    known = {path for path, _is_opened in folders}
+    folders += [(path, False) for path in writable if path not in known and _is_opened(path, folders)]
+    folders.sort()
     listed = set(permitted)
     return MountSteps(
         folders=tuple(folders),
         programs=tuple(path for path in sorted(listed) if not _is_opened(path, folders)),
-        covered=tuple(path for path in programs if path not in listed),
-        read_only=frozenset(read_only),
+        covered=tuple(path for path in programs if path not in listed and _is_opened(path, folders)),
     )
 
 
@@ -115,37 +131,44 @@ def apply_steps(steps: MountSteps) -> None:
     Raises:
         OSError: The path and the step are in its text.
     """
-    clones = {path: kernel.open_tree(path) for path in steps.opened}  # executable as they still are
+    entries = (*steps.folders, *((path, True) for path in steps.programs))
+    clones = {path: kernel.open_tree(path) for path, _is_opened in entries}  # as they still are
     root = os.open("/", os.O_PATH | os.O_CLOEXEC)
     kernel.set_mount_attributes(root, kernel.MOUNT_ATTR_NOEXEC)
     os.close(root)
-    for path, is_opened in (*steps.folders, *((path, True) for path in steps.programs)):
-        if is_opened:
-            _put(clones[path], path, kernel.MOUNT_ATTR_RDONLY if path in steps.read_only else 0)
-        else:
-            _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
+    for path, is_opened in entries:
+        _put(clones[path], path, kernel.MOUNT_ATTR_RDONLY if is_opened else kernel.MOUNT_ATTR_NOEXEC)
     for path in steps.covered:
         _put(kernel.open_tree(path), path, kernel.MOUNT_ATTR_NOEXEC)
+    _protect_names(steps.other_names)
+
+
+def _protect_names(paths: Iterable[str]) -> None:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # hidden in this view
+            protect(path, is_read_only=True)
 
 
 def _put(tree: int, path: str, attributes: int) -> None:
-    if attributes:
-        kernel.set_mount_attributes(tree, attributes)
+    kernel.set_mount_attributes(tree, attributes)
     kernel.move_mount(tree, path)
     os.close(tree)
 
 
-def executable_mounts(mountinfo: str) -> set[str]:
+def executable_mounts(mountinfo: str) -> dict[str, bool]:
     """Mount points from which the kernel would execute or map code, by ``/proc/PID/mountinfo`` (proc(5)).
 
     Of several mounts at one point the last one counts: it covers the others.
+
+    Returns:
+        For each whether it is read-only.
     """
-    found: dict[str, bool] = {}
+    found: dict[str, list[str]] = {}
     for line in mountinfo.splitlines():
         fields = line.split(" ")
         if len(fields) > 5:
-            found[_unescape(fields[4])] = "noexec" not in fields[5].split(",")
-    return {path for path, is_executable in found.items() if is_executable}
+            found[_unescape(fields[4])] = fields[5].split(",")
+    return {path: "ro" in options for path, options in found.items() if "noexec" not in options}
 
 
 def _unescape(path: str) -> str:
@@ -155,21 +178,35 @@ def _unescape(path: str) -> str:
     return path
 
 
-def verify_mounts(pid: int, opened: Iterable[str]) -> None:
-    """Compare what the kernel says with what was to stay executable.
+def read_mounts(pid: int) -> str:
+    """The kernel's own list of what a process has mounted; it takes a millisecond for some hundred.
 
     Raises:
-        ContainmentError: Something else is executable, or the mounts cannot be read.
+        ContainmentError: It cannot be read.
     """
     try:
         with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-            surplus = executable_mounts(file.read()) - set(opened)
+            return file.read()
     except OSError as error:
         raise ContainmentError("seal-failed", f"the sandbox's mounts cannot be read: {error}") from error
-    if surplus:
-        raise ContainmentError(
-            "seal-failed", f"programs could be run from {min(surplus)}, which is not planned"
-        )
+
+
+def verify_mounts(mountinfo: str, opened: Sequence[str]) -> None:
+    """Compare what the kernel says with what was to stay executable.
+
+    Raises:
+        ContainmentError: Something else is executable, or something that is can be written.
+    """
+    for path, is_read_only in sorted(executable_mounts(mountinfo).items()):
+        # With a folder comes what is mounted in it: protected settings, for one.
+        if not _is_in(path, opened):
+            raise ContainmentError("seal-failed", f"programs could be run from {path}, which is not planned")
+        if not is_read_only:
+            raise ContainmentError("seal-failed", f"what the worker writes in {path} could be run")
+
+
+def _is_in(path: str, places: Iterable[str]) -> bool:
+    return any(is_below(path, place) for place in places)
 
 
 class MountSealer:
@@ -182,9 +219,18 @@ class MountSealer:
     Args:
         protected: Paths in the view, outer ones first, each with whether it becomes read-only.
         order: What stays executable, None for everything.
+        guarded: Files and folders that the worker must not change by another name either.
+        writable: Where such a name could be.
     """
 
-    def __init__(self, protected: Sequence[tuple[str, bool]], order: MountSeal | None) -> None:
+    def __init__(
+        self,
+        protected: Sequence[tuple[str, bool]],
+        order: MountSeal | None,
+        *,
+        guarded: Sequence[str] = (),
+        writable: Sequence[str] = (),
+    ) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = kernel.fork_quietly()
         if self.pid == 0:
@@ -193,7 +239,7 @@ class MountSealer:
                 own = theirs.fileno()
                 os.closerange(3, own)  # above all the lifelines: EOF must not wait for us
                 os.closerange(own + 1, 1 << 20)
-                _be_sealer(theirs, protected, order)
+                _be_sealer(theirs, protected, order, guarded, writable)
             finally:
                 os._exit(0)
         theirs.close()
@@ -217,12 +263,11 @@ class MountSealer:
         finally:
             self.close()
         if not answer.startswith(b"["):
+            from stockade.sandbox.seal_remedies import REMEDIES
+
             said = answer.decode(errors="replace") or "its builder ended without an answer"
             raise HostError(
-                "seal-failed",
-                f"layer mounts (noexec) could not be put up: {said}",
-                "mount_setattr needs kernel 5.12; `stockade doctor` tries it;"
-                " --without-layer=mounts gives this layer up, on record",
+                "seal-failed", f"layer mounts (noexec) could not be put up: {said}", REMEDIES["mounts"]
             )
         opened: list[str] = msgspec.json.decode(answer, type=list[str])
         return opened
@@ -237,18 +282,24 @@ class MountSealer:
 
 
 def _be_sealer(
-    control: socket.socket, protected: Sequence[tuple[str, bool]], order: MountSeal | None
+    control: socket.socket,
+    protected: Sequence[tuple[str, bool]],
+    order: MountSeal | None,
+    guarded: Sequence[str],
+    writable: Sequence[str],
 ) -> None:
     """The child's whole life. It ends by `os._exit` in any case, and with its parent."""
     kernel.die_with_parent(signal.SIGKILL)
     try:
         steps = None if order is None else order.work_out()
+        names = find_other_names(files_in(guarded), writable=writable, read_only=guarded)
         pid = int.from_bytes(control.recv(8), "big")  # an empty message (the supervisor is gone) is 0
         if pid == 0:
             return
-        _enter_view(pid)
+        enter_view(pid)
         for path, is_read_only in protected:
             protect(path, is_read_only=is_read_only)
+        _protect_names(names)
         cut_loose()
         if steps is not None:
             apply_steps(steps)
@@ -261,7 +312,7 @@ def _be_sealer(
     control.send(msgspec.json.encode([] if steps is None else steps.opened))
 
 
-def _enter_view(pid: int) -> None:
+def enter_view(pid: int) -> None:
     """Join the mount namespace of a process, with the rights of the user namespace that owns it."""
     mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
     owner = fcntl.ioctl(mounts, kernel.NS_GET_USERNS)

@@ -6,6 +6,7 @@ same plan is printed by ``--dry-run``, compared in tests, and carried out by sup
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -191,11 +192,17 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         return [(m.target, m.kind is MountKind.READ_ONLY) for m in self.mounts if m.is_late]
 
     @property
+    def guarded(self) -> list[str]:
+        """What the worker must not change by another name (other_names.py): protected, hidden, or our own."""
+        kept = (m for m in self.mounts if (m.is_late and m.kind is MountKind.READ_ONLY) or m.covers)
+        return [mount.target for mount in kept]
+
+    @property
     def has_room(self) -> bool:
         return "room" not in self.layers_off
 
     def describe(self) -> list[str]:
-        """The plan as lines for a person; ``--dry-run`` prints them."""
+        """The plan as lines for a person, without its notes; ``--dry-run`` prints them."""
         import shlex  # a start that is no rehearsal does without
 
         who = f"uid {self.worker_uid}, gid {self.worker_gid} on the host"
@@ -213,7 +220,6 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         lines += self.limits.describe()
         lines += [f"view: {mount.describe()}" for mount in self.mounts]
         lines += [f"environment: {name}={value}" for name, value in sorted(self.environment.items())]
-        lines += [f"note: {note}" for note in self.notes]
         return lines
 
 
@@ -304,12 +310,14 @@ def _refuse_unknown_layers(layers_off: frozenset[str]) -> None:
 
 def _refuse_missing_layers(layers_off: frozenset[str], host: HostFacts) -> None:
     if host.seal.landlock_abi == 0 and "landlock" not in layers_off:
+        from stockade.sandbox.seal_remedies import REMEDIES
+
+        number = host.seal.landlock_errno
         raise HostError(
             "landlock-missing",
-            "this kernel has no Landlock, and no other layer keeps a permitted program from writing"
-            " code into itself through /proc/self/mem",
-            "start the kernel with lsm=landlock (CONFIG_SECURITY_LANDLOCK); or give the layer up, on record:"
-            " --without-layer=landlock",
+            f"layer landlock cannot be had here (errno {number}, {os.strerror(number)}), and no other layer"
+            " keeps a permitted program from writing code into itself through /proc/self/mem",
+            REMEDIES["landlock"],
         )
 
 

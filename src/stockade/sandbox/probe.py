@@ -89,6 +89,8 @@ def probe_host(request: SandboxRequest) -> HostFacts:
     invisible = tuple(_probe_invisible(request, workspace))
     interpreter, interpreter_libraries = probe_interpreter()
     libraries = (*program.libraries, *interpreter_libraries)
+    in_view = (*system, *(fact.path for fact in shown), *(fact.path for fact, _why in libraries))
+    out_of_view = (*(fact.path for fact in hide), *(path for path, _is_folder, _is_there in invisible))
     seal = probe_seal(
         request.exec,
         launched=program.launched,
@@ -96,6 +98,10 @@ def probe_host(request: SandboxRequest) -> HostFacts:
         writable=[fact.path for fact in write],
         libraries=[fact for fact, _why in libraries],
         search_path=search_path,
+        is_shown=lambda path: (
+            any(is_below(path, place) for place in in_view)
+            and not any(is_below(path, place) for place in out_of_view)
+        ),
         cache_folder=request.cache_folder,
     )
     surveys = _search((*shown, *(fact for fact, _why in libraries)), tuple(fact.path for fact in hide))

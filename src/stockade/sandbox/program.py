@@ -188,6 +188,22 @@ def _libraries_of(real: str, is_planted: bool) -> list[Library]:
     return [_library(real, "the program")]
 
 
+def environment_pythons(workspace: str, writable: Sequence[str]) -> list[tuple[str, str]]:
+    """The Pythons that the workspace's virtual environments were made from: (path in it, real path).
+
+    The path is a link that an earlier worker may have planted, so it is believed only where it leads to a
+    Python installation that no worker can write.
+    """
+    found = []
+    for venv in _VENVS:
+        path = f"{workspace}/{venv}/bin/python"
+        real = os.path.realpath(path)
+        is_ours = any(is_below(real, folder) for folder in (workspace, *writable))
+        if not is_ours and _is_program(path) and python_libraries(real, ""):
+            found.append((path, real))
+    return found
+
+
 def python_libraries(executable: str, why: str) -> list[Library]:
     """The ``bin`` and ``lib`` of a Python installation, if this is the Python of one."""
     if not _PYTHON.match(os.path.basename(executable)):

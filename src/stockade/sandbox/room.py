@@ -44,6 +44,8 @@ GATEWAY_MARK = 0x53
 NFLOG_GROUP = 7
 NFLOG_COPY_BYTES = 96
 BACKLOG = 4096
+# The kernel enters the route of an IPv6 address by a worker of its own (net/ipv6/addrconf.c, also with
+# nodad): on a busy machine some milliseconds after `ip` has ended.
 ROUTES_TIMEOUT_S = 1.0
 ROOM_ADDRESS, ROOM_ADDRESS6 = "198.18.0.1", "fdfe::1"
 
@@ -430,7 +432,7 @@ def verify_routes(pid: int, tools: RoomTools, *, has_ipv6: bool) -> None:
     deadline = time.monotonic() + ROUTES_TIMEOUT_S
     while missing := _missing_routes_of(pid, has_ipv6):
         if time.monotonic() < deadline:
-            time.sleep(0.002)  # the kernel installs an IPv6 address's route from a work queue
+            time.sleep(0.002)
             continue
         raise ContainmentError(
             "room-failed",

@@ -14,17 +14,18 @@ notify     the eye: each command is judged and on record before it runs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from stockade.policy.model import ExecPolicy
+from stockade.policy.model import PRESET_ORIGIN, ExecPolicy
 from stockade.sandbox.filter import FilterWish
 from stockade.sandbox.noexec import MountSeal
 from stockade.sandbox.programs import Program, ProgramSet
-from stockade.sandbox.view import is_below
 
+SHOWN = 30  # programs that --dry-run names one by one
 LAYERS = ("mounts", "memfd", "landlock", "seccomp", "notify")
 
 
@@ -37,12 +38,14 @@ class SealFacts(Struct, frozen=True, kw_only=True):
             those of `exec: libraries`.
         cache_folder: Where searches of them are remembered.
         landlock_abi: 0 without Landlock.
+        landlock_errno: Why there is none.
     """
 
     programs: ProgramSet = ProgramSet()
     libraries: tuple[str, ...] = ()
     cache_folder: str = ""
     landlock_abi: int = 0
+    landlock_errno: int = 0
 
 
 class SealPlan(Struct, frozen=True, kw_only=True):
@@ -85,15 +88,36 @@ class SealPlan(Struct, frozen=True, kw_only=True):
         """Lines for ``--dry-run``."""
         if not self.lists_programs:
             return ["commands: any program may run (exec: {mode: any})"]
-        lines = [f"commands: code {self.code}, {len(self.programs)} programs"]
-        lines += [f"may run: {program.path} – {program.why}" for program in self.programs]
+        sockets = "permitted" if self.filter.unix_sockets else "refused"
+        lines = [f"commands: code {self.code}, Unix sockets {sockets}, programs: {len(self.programs)}"]
+        lines += _describe_programs(self.programs)
         lines += [f"not here: {entry}, listed under exec" for entry in self.missing]
         if self.mounts is not None:
             steps = self.mounts.work_out()
             lines += [f"code may be loaded from: {path}" for path, is_opened in steps.folders if is_opened]
             lines += [f"but not from: {path}" for path, is_opened in steps.folders if not is_opened]
+            lines += [f"read-only, another name of what may run: {path}" for path in steps.other_names]
             lines.append(f"closed again in those: {len(steps.covered)} program files that are not permitted")
         return lines
+
+
+def _describe_programs(programs: Sequence[Program]) -> list[str]:
+    """One line for each program that the policy names or that came with another; one for each preset."""
+    from collections import Counter
+
+    single = [program for program in programs if not program.origin.startswith(PRESET_ORIGIN)]
+    lines = [f"may run: {program.path} – {program.why}" for program in single[:SHOWN]]
+    if len(single) > SHOWN:
+        lines.append(f"may run: {len(single) - SHOWN} more; --json names each")
+    of_presets: dict[str, Counter[str]] = {}
+    for program in programs:
+        if program.origin.startswith(PRESET_ORIGIN):
+            preset = program.origin.removeprefix(PRESET_ORIGIN).rpartition(":")[0]
+            of_presets.setdefault(preset, Counter())[os.path.dirname(program.path)] += 1
+    for preset, folders in of_presets.items():
+        places = ", ".join(f"{count} in {folder}" for folder, count in folders.most_common())
+        lines.append(f"may run: {folders.total()} of preset {preset}, {places}; --json names each")
+    return lines
 
 
 def plan_seal(
@@ -136,15 +160,11 @@ def plan_seal(
 
 
 def _plan_mounts(facts: SealFacts, writable: Sequence[str], worker_uid: int) -> MountSeal:
-    """Programs and library folders, each read-only if the worker could write it: writable xor executable."""
-
-    def with_mode(paths: Iterable[str]) -> tuple[tuple[str, bool], ...]:
-        return tuple((path, any(is_below(path, root) for root in writable)) for path in dict.fromkeys(paths))
-
     programs = (*(program.path for program in facts.programs.programs), *facts.programs.loaders)
     return MountSeal(
-        programs=with_mode(programs),
-        libraries=with_mode(facts.libraries),
+        programs=tuple(dict.fromkeys(programs)),
+        libraries=tuple(dict.fromkeys(facts.libraries)),
+        writable=tuple(writable),
         worker_uid=worker_uid,
         cache_folder=facts.cache_folder,
     )

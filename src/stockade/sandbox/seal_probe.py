@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from stockade.policy.model import ExecPolicy
 from stockade.sandbox.landlock import probe_landlock
@@ -20,6 +20,7 @@ def probe_seal(
     writable: Sequence[str],
     libraries: Iterable[PathFact],
     search_path: Sequence[str],
+    is_shown: Callable[[str], bool],
     cache_folder: str,
 ) -> SealFacts:
     """Find out what a seal on this host would be made of.
@@ -31,16 +32,22 @@ def probe_seal(
         writable: Folders that the worker may write.
         libraries: What is shown of the host for the command (program.py).
         search_path: The worker's PATH.
+        is_shown: Whether the view will show a real path.
         cache_folder: Where searches of library folders are remembered.
 
     Raises:
         UserError: A path of the policy cannot be used.
     """
-    abi = probe_landlock()
+    abi, refusal = probe_landlock()
     if policy.mode == "any":
-        return SealFacts(landlock_abi=abi)
+        return SealFacts(landlock_abi=abi, landlock_errno=refusal)
     programs = probe_programs(
-        policy, launched=launched, workspace=workspace, writable=writable, search_path=search_path
+        policy,
+        launched=launched,
+        workspace=workspace,
+        writable=writable,
+        search_path=search_path,
+        is_shown=is_shown,
     )
     own = [fact.path for fact in libraries if fact.is_folder and os.path.basename(fact.path) != "bin"]
     return SealFacts(
@@ -48,6 +55,7 @@ def probe_seal(
         libraries=(*own, *_listed_folders(policy, workspace)),
         cache_folder=cache_folder,
         landlock_abi=abi,
+        landlock_errno=refusal,
     )
 
 

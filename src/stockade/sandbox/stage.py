@@ -26,11 +26,18 @@ import select
 import sys
 
 EVERY_FD = 2**31 - 1
-CAPABILITIES_AND_FILTERS = ("CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Uid:")
+CAPABILITIES_AND_FILTERS = (
+    *("CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"),
+    *("NoNewPrivs:", "Seccomp:", "Seccomp_filters:", "Uid:"),
+)
 
 
 class Long(_ctypes._SimpleCData):  # type: ignore[type-arg]
     _type_ = "l"
+
+
+class Int(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    _type_ = "i"
 
 
 class Char(_ctypes._SimpleCData):  # type: ignore[type-arg]
@@ -44,11 +51,27 @@ class Call(_ctypes.CFuncPtr):
     _restype_ = Long
 
 
-def find_call(name: str) -> Call:
-    return Call(_ctypes.dlsym(_ctypes.dlopen(None, 2), name))  # type: ignore[arg-type]
+class IntCall(_ctypes.CFuncPtr):
+    """One that answers with an int, such as prctl: read as a long, its -1 would be 4294967295."""
+
+    _flags_ = 1 | 8
+    _restype_ = Int
 
 
-def checked(call: Call, *arguments: int | bytes) -> int:
+def find_address(name: str) -> int:
+    return _ctypes.dlsym(_ctypes.dlopen(None, 2), name)  # type: ignore[arg-type]
+
+
+def system_call() -> Call:
+    return Call(find_address("syscall"))
+
+
+def control_process(option: int, value: int) -> None:
+    """prctl(2)."""
+    checked(IntCall(find_address("prctl")), option, value, 0, 0, 0)
+
+
+def checked(call: Call | IntCall, *arguments: int | bytes) -> int:
     """Call it with whole machine words and pointers; a negative answer becomes `OSError`."""
     words = [Long(word) if isinstance(word, int) else word for word in arguments]
     result: int = call(*words)
@@ -59,7 +82,7 @@ def checked(call: Call, *arguments: int | bytes) -> int:
 
 def forbid_looking_in() -> None:
     """Make this process undumpable: /proc/1/mem, ptrace and pidfd_getfd are then refused (prctl(2))."""
-    checked(find_call("prctl"), 4, 0, 0, 0, 0)
+    control_process(4, 0)
 
 
 def open_victim_score() -> int:
@@ -161,7 +184,7 @@ def seal(order: list[bytes]) -> tuple[str, int]:
 def forbid_new_code() -> bool:
     """PR_SET_MDWE (kernel 6.3): what was writable never becomes executable. The filter has it too."""
     try:
-        checked(find_call("prctl"), 65, 1, 0, 0, 0)
+        control_process(65, 1)
     except OSError as error:
         if error.errno != 22:  # EINVAL: an older kernel
             raise
@@ -171,7 +194,7 @@ def forbid_new_code() -> bool:
 
 def restrict_files(ruleset: bytes, rules: list[bytes]) -> None:
     """Landlock: from here on only what a rule names, by the file or folder itself and not by its path."""
-    syscall = find_call("syscall")
+    syscall = system_call()
     handle = checked(syscall, LANDLOCK_CREATE_RULESET, ruleset, len(ruleset), 0)
     for rule in rules:
         rights, path = rule.split(b" ", 1)
@@ -190,7 +213,7 @@ def install_filter(program: bytes, flags: int) -> int:
     held = kind.from_buffer(code)  # type: ignore[attr-defined]
     fprog = (len(code) // 8).to_bytes(8, sys.byteorder) + _ctypes.addressof(held).to_bytes(8, sys.byteorder)
     number = SECCOMP[posix.uname().machine]
-    result = checked(find_call("syscall"), number, 1, flags, fprog)
+    result = checked(system_call(), number, 1, flags, fprog)
     return result if flags & SECCOMP_NEW_LISTENER else -1
 
 

@@ -7,10 +7,10 @@ The order, and what breaks if swapped:
    once all that it inherits, above all the lifeline: end of file must not wait for it.
 2. bwrap's info tells the process, and the builder begins in that network namespace
    while the stage's Python is still starting, and we compose the order to seal.
-3. The stage says `ready`; who and where it is gets verified, and the view compared
-   with what was planned. Nothing of the worker has run.
-4. The mounts are cut loose from the host's and sealed, from outside, and the kernel's own
-   list of them is compared with the plan; then the stage seals itself and hands out the eye (sandbox.eye).
+3. The stage says `ready`; who and where it is gets verified. Nothing of the worker has run.
+4. The mounts are cut loose from the host's and sealed, from outside. Then the stage seals
+   itself and hands out the eye (sandbox.eye); meanwhile the view, and the kernel's own list
+   of mounts, are compared with what was planned.
 5. `build` returns the room's sockets. The caller serves them and the eye, writes its first
    record, and calls `go`. Only then the stage forks the worker.
 
@@ -58,7 +58,7 @@ from stockade.sandbox.lifeline import (
     verify_stage,
 )
 from stockade.sandbox.limits import LimitUsage, ReachedLimit, find_reached
-from stockade.sandbox.noexec import MountSealer, verify_mounts
+from stockade.sandbox.noexec import MountSealer, read_mounts, verify_mounts
 from stockade.sandbox.paths import make_folder
 from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.room import BuiltRoom, RoomBuilder, RoomCounters, RoomSockets, verify_routes
@@ -148,7 +148,10 @@ class Sandbox:
             raise
 
     def _build(self, meanwhile: Sequence[Callable[[], object]]) -> RoomSockets | None:
-        self._sealer = MountSealer(self.plan.late_mounts, self.plan.seal.mounts)
+        plan = self.plan
+        self._sealer = MountSealer(
+            plan.late_mounts, plan.seal.mounts, guarded=plan.guarded, writable=tuple(map(str, plan.writable))
+        )
         self._limits = open_limits(self.plan.limits)
         self.made = {path: make_folder(path, mode) for path, mode in self.plan.to_make}
         for paths, take in ((self.plan.stops, open_stop), (self.plan.holds, open_hold)):
@@ -184,12 +187,15 @@ class Sandbox:
         self._mark("room built")
         opened = self._sealer.finish(SEARCH_TIMEOUT_S)
         self._sealer = None
-        if self.plan.seal.mounts is not None:
-            verify_mounts(self._stage_pid, opened)
-        verify_private(self._stage_pid)
-        self._verify_view()  # a file that was put over itself is the same file
         self._mark("mounts sealed")
-        stage = self._seal_stage(order)
+        self._alive().send_order(order, [])  # the stage binds itself while we look at the mounts
+        mounts = read_mounts(self._stage_pid)
+        if self.plan.seal.mounts is not None:
+            verify_mounts(mounts, opened)
+        verify_private(mounts)
+        self._verify_view()  # a file that was put over itself is the same file
+        self._mark("mounts verified")
+        stage = self._await_sealed(stage)
         self._mark("stage sealed")
         self.facts = describe_enforcement(self.plan, stage, outside, self._room, opened, self._limits)
         return self._room.sockets if self._room is not None else None
@@ -214,19 +220,18 @@ class Sandbox:
             rules=rules,
         )
 
-    def _seal_stage(self, order: bytes) -> StageFacts:
-        """Let the stage bind itself, and take over the eye."""
+    def _await_sealed(self, ready: StageFacts) -> StageFacts:
+        """Wait until the stage has bound itself, and take over the eye."""
         seal = self.plan.seal
-        self._alive().send_order(order, [])
         message, fds = self._await_message("stage")
         if fds:
             self.eye = Eye(fds[0], self._stage_pid)
+            self.eye.verify_reading()
         if message.startswith("seal-failed "):
-            raise explain_seal_failure(message.split(" "))
+            raise explain_seal_failure(message.split(" "), has_eye=seal.has_eye)
         facts = parse_facts(message, "sealed")
-        verify_sealed(
-            facts, has_filter=seal.filter.is_needed, has_eye=self.eye is not None or not seal.has_eye
-        )
+        has_eye = self.eye is not None or not seal.has_eye
+        verify_sealed(facts, ready, has_filter=seal.filter.is_needed, has_eye=has_eye)
         return facts
 
     def _last_step(self) -> str:
@@ -352,6 +357,10 @@ class Sandbox:
                         self._verify_place(root, mount.target, shown, is_shown=True)
                 elif mount.kind in hiding and (mount.covers or made):
                     self._verify_place(root, mount.target, mount.covers or made, is_shown=False)
+            writable = [str(path) for path in self.plan.writable]
+            for program in self.plan.seal.programs:  # a permitted one that another run may have replaced
+                if any(is_below(program.path, path) for path in writable):
+                    self._verify_place(root, program.path, program.identity, is_shown=True)
         finally:
             os.close(root)
 

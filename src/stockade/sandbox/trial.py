@@ -7,7 +7,6 @@ so nothing stays. `stockade doctor` prints the results; a start that fails says 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import socket
 import subprocess
@@ -20,7 +19,6 @@ from msgspec import Struct
 
 from stockade.errors import StockadeError
 from stockade.sandbox import kernel, netlink
-from stockade.sandbox.filter import FilterWish, compile_filter, load_filter_table
 from stockade.sandbox.probe import find_tool, probe_interpreter, probe_worker
 from stockade.sandbox.room import (
     CAPTURE_PORT,
@@ -32,9 +30,6 @@ from stockade.sandbox.room import (
 )
 
 _SO_MARK, _IP_TRANSPARENT, _IPV6_TRANSPARENT = 36, 19, 75
-_LANDLOCK_CREATE_RULESET = 444
-_AF_VSOCK = 40
-_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 38, 22
 
 
 class Trial(Struct, frozen=True):
@@ -221,30 +216,6 @@ def _try_sockets() -> str:
     return in_child(make)
 
 
-def _try_filter() -> str:
-    program = compile_filter(load_filter_table(), os.uname().machine, FilterWish())
-
-    def install() -> str:
-        libc = ctypes.CDLL(None, use_errno=True)
-        code = ctypes.create_string_buffer(program)
-
-        class FilterProgram(ctypes.Structure):
-            _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
-
-        loaded = FilterProgram(len(program) // 8, ctypes.addressof(code))
-        libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        if libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(loaded), 0, 0) != 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
-        try:
-            socket.socket(_AF_VSOCK, socket.SOCK_STREAM)
-        except OSError:
-            return f"{len(program) // 8} instructions; a VSOCK socket was refused under it"
-        raise OSError(5, "a VSOCK socket was made under the filter")
-
-    return in_child(install)
-
-
 def _try_worker_uid() -> str:
     started_as_root, uid, _gid = probe_worker()
     if not started_as_root:
@@ -273,16 +244,6 @@ def _try_idmap() -> str:
     return in_child(clone)
 
 
-def _try_landlock() -> str:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.syscall.restype = ctypes.c_long
-    version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, 1)
-    if version < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return f"ABI {version}"
-
-
 def _try_stage_python() -> str:
     interpreter, libraries = probe_interpreter()
     done = subprocess.run([interpreter, "-I", "-S", "-c", "import _ctypes"], capture_output=True, check=False)
@@ -292,7 +253,7 @@ def _try_stage_python() -> str:
 
 
 def _try_whole_start() -> str:
-    """A real sandbox in an empty folder, up to the point where a command would start."""
+    """A real sandbox in an empty folder, sealed, up to the point where a command would start."""
     from stockade.reactor import Reactor
     from stockade.sandbox.plan import SandboxRequest, plan_sandbox
     from stockade.sandbox.probe import probe_host
@@ -310,7 +271,7 @@ def _try_whole_start() -> str:
         finally:
             sandbox.close()
             reactor.close()
-    return f"ready in {sandbox.step_times_ms['room built']:.0f} ms"
+    return f"sealed after {sandbox.step_times_ms['stage sealed']:.0f} ms"
 
 
 _USERNS = (
@@ -336,18 +297,10 @@ TRIALS = (
     Trial("nflog", "the record of refused datagrams", "kernel: CONFIG_NETFILTER_NETLINK_LOG", _try_nflog),
     Trial("room-rules", _ROOM_LOST, "kernel: CONFIG_NFT_LOG, CONFIG_NFT_REJECT_INET", _try_room_rules),
     Trial("room-sockets", _ROOM_LOST, "kernel: CONFIG_NETFILTER, CONFIG_INET", _try_sockets),
-    Trial("seccomp", "the system-call filter", "kernel: CONFIG_SECCOMP_FILTER", _try_filter),
-    Trial(
-        "whole-start",
-        "any run",
-        "the trials above say which part; in a container, unmask /proc",
-        _try_whole_start,
-    ),
-    Trial(
-        "landlock",
-        "nothing yet: a later layer uses it",
-        "kernel 5.13 with lsm=landlock",
-        _try_landlock,
-        False,
-    ),
+)
+WHOLE_START = Trial(
+    "whole-start",
+    "any run",
+    "the trials above say which part; in a container, unmask /proc",
+    _try_whole_start,
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from decision_texts import engine_of
+from msgspec.structs import replace
 
 from stockade.decision.engine import Engine
 from stockade.decision.request import Attempt, Decision
@@ -94,6 +95,34 @@ def test_a_mapping_permits_no_more_than_its_keys() -> None:
     programs = {"/usr/bin/git": "git"}
     assert decide(LISTED, started("git", file="/usr/bin/git"), programs).verdict is Verdict.ALLOW
     assert decide(LISTED, started("git", file="/opt/tool/run"), programs).verdict is Verdict.DENY
+
+
+@pytest.mark.parametrize(
+    ("called", "entry"),
+    [
+        ("/bin/sh", "sh"),
+        ("/usr/bin/sh", "sh"),
+        ("sh", "dash"),  # a file of whatever folder the worker was in
+        ("/tmp/sh", "dash"),
+        ("/usr/bin/../../tmp/sh", "dash"),
+        ("/usr/bin/sh/../../../tmp/x", "dash"),
+        ("/proc/self/root/bin/sh", "dash"),
+    ],
+)
+def test_the_offered_name_is_one_that_nobody_inside_could_have_made(called: str, entry: str) -> None:
+    attempt = replace(started("x", file="/usr/bin/dash"), program=called)
+    assert f"`exec: {{allow: [{entry}]}}`" in decide("rules: []", attempt).why
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1", "/usr/lib/ld-2.31.so"],
+)
+def test_r141_listing_the_loader_is_not_offered_since_it_would_load_any_file(file: str) -> None:
+    why = decide("rules: []", started("/lib64/ld.so", file=file)).why
+    assert "is the loader" in why
+    assert "allow" not in why
+    assert "`exec: {allow: [ld]}`" in decide("rules: []", started("ld", file="/usr/bin/ld")).why
 
 
 @pytest.mark.parametrize(

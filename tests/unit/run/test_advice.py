@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from stockade.run import advice
 from stockade.run.advice import Ending, advise, explain_start_failure
+from stockade.run.native_modules import Places
 
 GCC = Ending(code=1, mode="closed", started=frozenset({"x86_64-linux-gnu-gcc-12"}))
 MAKE = Ending(code=2, mode="closed", started=frozenset({"make"}))
@@ -47,59 +47,48 @@ def test_nothing_is_said_where_it_worked_or_another_line_says_it(ending: Ending)
     assert advise(ending) == []
 
 
-def test_make_with_a_list_by_hand_is_explained() -> None:
-    (line,) = advise(MAKE)
+@pytest.mark.parametrize("name", ["make", "gmake", "collect2"])
+def test_a_program_that_looks_first_is_explained_where_the_list_is_by_hand(name: str) -> None:
+    """Traced with make 4.3 and gcc 12: collect2 says "cannot find 'ld'" and never tries."""
+    (line,) = advise(replace(MAKE, started=frozenset({name, "git"})))
+    assert line.startswith(f"{name} does not try to start a program")
     assert "stockade decide exec NAME" in line
+    assert advise(replace(MAKE, started=frozenset({"cmake", "makeinfo"}))) == []
 
 
-def test_compiled_modules_of_the_workspace_are_found_for_the_program_that_loads_them(tmp_path: Path) -> None:
-    packages = tmp_path / ".venv" / "lib" / "python3.11" / "site-packages"
-    packages.mkdir(parents=True)
-    (packages / "plain.py").touch()
-    python = frozenset({"python3.11"})
-
-    def lines(
-        started: frozenset[str] = python,
-        libraries: tuple[str, ...] | None = ("/usr/lib",),
-        denied: bool = False,
-    ) -> list[str]:
-        where = str(tmp_path)
-        ending = Ending(code=1, mode="closed", started=started, libraries=libraries, workspace=where)
-        return advise(replace(ending, denied_any=denied, denied_programs=denied))
-
-    assert lines() == []
-    (packages / "fast.cpython-311-x86_64-linux-gnu.so").touch()
-    (line,) = lines()
-    assert line.startswith(".venv holds compiled modules (.so)")
-    assert "add `exec: {libraries: [.venv]}`" in line
-    assert lines(started=frozenset({"git"})) == []
-    assert lines(libraries=(f"{tmp_path}/.venv",)) == []
-    assert lines(libraries=(str(tmp_path),)) == []
-    assert lines(libraries=None) == []  # the layer was given up
-    assert lines(denied=True) == []  # a program that was refused is the likelier reason
-
-
-def test_a_folder_without_end_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker may have filled it: the end of a run does not wait for that."""
-    modules = tmp_path / "node_modules" / "deep" / "deeper"
-    modules.mkdir(parents=True)
-    for number in range(5):
-        (tmp_path / "node_modules" / f"{number}.js").touch()
-    (modules / "addon.node").touch()
-    ending = Ending(code=1, mode="jit", started=frozenset({"node"}), libraries=(), workspace=str(tmp_path))
-    assert advise(ending)
-    monkeypatch.setattr(advice, "FILES_LOOKED_AT", 4)
-    assert advise(ending) == []
-
-
-def test_a_link_in_the_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "a.so").touch()
-    (tmp_path / ".venv").symlink_to(tmp_path / "elsewhere")
+def test_compiled_modules_are_named_unless_a_refused_program_is_the_likelier_reason(tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "fast.so").touch()
     ending = Ending(
-        code=1, mode="closed", started=frozenset({"python3"}), libraries=(), workspace=str(tmp_path)
+        code=1, mode="closed", started=frozenset({"python3"}), places=Places(workspace=str(tmp_path))
     )
-    assert advise(ending) == []
+    (line,) = advise(ending)
+    assert line.startswith(".venv holds compiled modules (.so)")
+    assert advise(replace(ending, code=0)) == []
+    assert advise(replace(ending, places=None)) == []  # the layer was given up
+    assert advise(replace(ending, denied_any=True, denied_programs=True)) == []
+
+
+def test_a_launcher_is_told_from_the_program_of_its_name() -> None:
+    script, chromium = "/usr/bin/chromium", "/usr/lib/chromium/chromium"
+    listed = Ending(code=0, mode="jit", launched_script=script, permitted=(script, chromium))
+    assert advise(listed) == []  # nothing was refused
+    refused = replace(listed, refused=("/usr/bin/expr",))
+    assert advise(refused) == [
+        "/usr/bin/chromium is a script that starts other programs; launch /usr/lib/chromium/chromium itself"
+    ]
+    (unlisted,) = advise(replace(refused, permitted=(script,), refused=("/usr/bin/expr", chromium)))
+    assert unlisted.endswith(f"launch {chromium} itself")
+    assert advise(replace(refused, permitted=(script,))) == []
+    assert advise(replace(refused, launched_script="")) == []
+
+
+def test_what_a_run_makes_for_itself_does_not_run_in_it() -> None:
+    ending = Ending(code=0, mode="jit", refused=("/w/b/test", "/usr/bin/id"), writable=("/w",))
+    (line,) = advise(ending)
+    assert "(test)" in line
+    assert "`exec: {mode: any}` permits to make programs and run them" in line
+    assert advise(replace(ending, refused=("/usr/bin/id", "/work/x"))) == []
 
 
 def test_what_is_listed_and_not_here_is_said_when_something_went_wrong() -> None:
@@ -109,9 +98,11 @@ def test_what_is_listed_and_not_here_is_said_when_something_went_wrong() -> None
         Ending(code=0, mode="closed", missing=("cc1", "/opt/x"), denied_any=True),
     ):
         (line,) = advise(ending)
-        assert line.startswith("listed under exec and not on this machine: cc1, /opt/x (a name without /")
+        assert line.startswith(
+            "listed under exec and not here, or not in the view: cc1, /opt/x (a name without /"
+        )
     (by_path,) = advise(Ending(code=1, mode="closed", missing=("/opt/x",)))
-    assert by_path == "listed under exec and not on this machine: /opt/x"
+    assert by_path == "listed under exec and not here, or not in the view: /opt/x"
 
 
 @pytest.mark.parametrize(("code", "refused", "is_said"), [(134, 2, True), (133, 0, False), (1, 4, False)])
@@ -119,6 +110,17 @@ def test_unix_sockets_are_named_when_the_command_died(code: int, refused: int, i
     """Chromium aborts (134) without them; curl asks for them at each look-up and goes on."""
     lines = advise(Ending(code=code, mode="any", unix_sockets_refused=refused))
     assert any("unix-sockets: true" in line for line in lines) == is_said
+
+
+@pytest.mark.parametrize(
+    ("code", "program", "is_said"), [(1, "python3.11", True), (0, "python3", False), (1, "curl", False)]
+)
+def test_unix_sockets_are_named_when_a_python_failed_that_wanted_one(
+    code: int, program: str, is_said: bool
+) -> None:
+    """Python asks for a user seldom, and needs sockets for multiprocessing's Manager and forkserver."""
+    ending = Ending(code=code, mode="closed", unix_sockets_refused=1, unix_sockets_wanted_by=(program,))
+    assert any("unix-sockets: true" in line for line in advise(ending)) == is_said
 
 
 def test_a_command_that_did_not_start_is_explained_by_its_file(tmp_path: Path) -> None:

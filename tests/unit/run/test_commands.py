@@ -17,6 +17,7 @@ from stockade.decision.engine import Engine
 from stockade.decision.request import Attempt
 from stockade.gateway.journal import Journal
 from stockade.policy.load import load_policy_text
+from stockade.run import commands
 from stockade.run.commands import SIGHTINGS_AT_ONCE, Commands
 from stockade.sandbox.eye import Sighting
 from stockade.sandbox.filter import load_filter_table
@@ -27,6 +28,7 @@ from stockade.vocabulary import Identity, Phase
 MACHINE = os.uname().machine
 ARCHITECTURE = load_filter_table().architectures[MACHINE]
 PTRACE_ATTACH = 16
+AT_FDCWD, AT_EXECVE_CHECK = 2**32 - 100, 0x10000
 
 
 class EyeDouble:
@@ -97,12 +99,19 @@ class Scene:
         self.commands = Commands(eye, plan, lambda: engine, self.journal, lambda: None)
         self._kept: list[object] = []
 
-    def call_exec(self, path: str | Path, cookie: int = 1) -> None:
-        """The worker calls execve with this path as its one argument."""
+    def call_exec(
+        self, path: str | Path, cookie: int = 1, *, word: str = "", flags: int | None = None
+    ) -> None:
+        """The worker calls execve with one argument, the path if no other; execveat if there are flags."""
         text = ctypes.create_string_buffer(os.fsencode(path))
-        vector = (ctypes.c_void_p * 2)(ctypes.addressof(text))
-        self._kept += [text, vector]
-        self.call("execve", ctypes.addressof(text), ctypes.addressof(vector), cookie=cookie)
+        argument = ctypes.create_string_buffer(os.fsencode(word or path))
+        vector = (ctypes.c_void_p * 2)(ctypes.addressof(argument))
+        self._kept += [text, argument, vector]
+        pointers = ctypes.addressof(text), ctypes.addressof(vector)
+        if flags is None:
+            self.call("execve", *pointers, cookie=cookie)
+        else:
+            self.call("execveat", AT_FDCWD, *pointers, 0, flags, cookie=cookie)
 
     def call(self, name: str, *arguments: int, cookie: int = 1) -> None:
         padded = (*arguments, *[0] * (6 - len(arguments)))
@@ -137,16 +146,23 @@ def test_a_permitted_command_goes_on_when_its_record_is_durable_and_not_before(
     assert scene.eye.answers == [(1, "go on")]
 
 
-def test_commands_that_wait_at_once_are_recorded_before_the_first_is_answered(
-    scene: Scene, program: Path
-) -> None:
-    # So they go to the disk by one write and one sync; but other connections wait meanwhile, so not all.
+def wait_together(scene: Scene, program: Path, count: int) -> list[object]:
+    """So many commands wait when the eye is looked at; what is given back must be kept until then."""
     text = ctypes.create_string_buffer(os.fsencode(program))
     vector = (ctypes.c_void_p * 2)(ctypes.addressof(text))
     args = (ctypes.addressof(text), ctypes.addressof(vector), 0, 0, 0, 0)
     number = ARCHITECTURE.numbers["execve"]
-    for cookie in range(SIGHTINGS_AT_ONCE + 3):
+    for cookie in range(count):
         scene.eye.sightings.append(Sighting(cookie, os.getpid(), number, ARCHITECTURE.audit, args))
+    return [text, vector]
+
+
+def test_commands_that_wait_at_once_are_recorded_before_the_first_is_answered(
+    scene: Scene, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So they go to the disk by one write and one sync; but other connections wait meanwhile, so not all.
+    monkeypatch.setattr(commands, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    _kept = wait_together(scene, program, SIGHTINGS_AT_ONCE + 3)
     scene.commands.look(1)
     assert len(scene.ledger.records) == SIGHTINGS_AT_ONCE
     assert scene.eye.answers == []
@@ -156,12 +172,52 @@ def test_commands_that_wait_at_once_are_recorded_before_the_first_is_answered(
     assert len(scene.ledger.records) == SIGHTINGS_AT_ONCE + 3
 
 
+def test_commands_that_take_long_leave_room_for_others_between_them(
+    scene: Scene, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(100))  # a second goes by from one look at it to the next
+    monkeypatch.setattr(commands, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    _kept = wait_together(scene, program, 3)
+    for count in (1, 2, 3):
+        scene.commands.look(1)
+        assert len(scene.ledger.records) == count
+
+
 def test_a_denied_command_is_answered_permission_denied_when_its_record_is_durable(scene: Scene) -> None:
     scene.call_exec("/bin/sh")
     assert scene.told("verdict", "program", "layer") == [("deny", "/bin/sh", "notify")]
     assert scene.eye.answers == []
     scene.ledger.sync()
     assert scene.eye.answers == [(1, errno.EACCES)]
+
+
+def test_what_a_record_says_of_a_command_is_about_its_path_and_not_about_its_first_argument(
+    scene: Scene, program: Path
+) -> None:
+    """The caller chooses argv[0]: execve(2)."""
+    scene.call_exec("/bin/sh", word=str(program))
+    scene.call_exec(program, word="/usr/bin/git")
+    (denied, allowed), (denial,) = scene.told("why", "argv"), list(scene.journal.denials)
+    assert '"/bin/sh"' in str(denied[0])
+    assert str(program) not in str(denied[0])
+    assert "git" not in str(allowed[0])
+    assert (denied[1], allowed[1]) == ([str(program)], ["/usr/bin/git"])
+    assert denial.target == "/bin/sh"
+    scene.call_exec("/usr/bin/id", word="id")
+    assert [denial.target for denial in scene.journal.denials] == ["/bin/sh", "id"]  # shorter, and true
+    scene.call_exec(program, word=program.name)
+    assert scene.ledger.records[-1]["why"] == allowed[0]  # here a worker could have named the file so
+
+
+def test_a_question_whether_a_program_may_run_is_answered_as_a_command_and_is_none(
+    scene: Scene, program: Path
+) -> None:
+    scene.call_exec(program, 1, flags=AT_EXECVE_CHECK)
+    scene.call_exec("/bin/sh", 2, flags=AT_EXECVE_CHECK)
+    assert scene.eye.answers == [(1, "go on"), (2, errno.EACCES)]
+    assert scene.ledger.records == []
+    scene.call_exec(program, 3, flags=0)
+    assert scene.told("verdict") == [("allow",)]
 
 
 def test_what_was_read_of_a_caller_that_is_gone_is_neither_recorded_nor_answered(scene: Scene) -> None:

@@ -225,6 +225,14 @@ def test_arguments_are_limited_in_number_and_length() -> None:
     assert list(Memory(HERE).arguments(0)) == []
 
 
+def test_arguments_are_limited_all_together() -> None:
+    words = [place(b"w" * 1000) for _ in range(10)]
+    vector = (ctypes.c_void_p * 11)(*(address for _buffer, address in words))
+    found = list(Memory(HERE).arguments(ctypes.addressof(vector)))
+    assert [len(word) for word in found[:-1]] == [1000] * 5  # the one that passes 4096 bytes is the last
+    assert found[-1] == "…".encode()
+
+
 def test_arguments_that_lie_side_by_side_are_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler's fifty arguments, for each of which the command waits."""
     reads = []
@@ -260,6 +268,16 @@ def test_a_command_is_read_with_its_file_and_its_interpreter(tmp_path: Path) -> 
     assert found.identity == identity(script)
     assert (found.path, found.argv, found.file) == (str(script), ("s.py", "--all"), str(script))
     assert (found.interpreter, found.nothing, found.unreadable) == ("/usr/bin/env python3", 0, "")
+
+
+def test_a_question_whether_something_may_run_is_told_from_a_command() -> None:
+    """execveat(2): AT_EXECVE_CHECK is 0x10000, in the fifth argument."""
+    sighting, _kept = sight(b"/bin/sh", b"sh")
+    path, words = sighting.args[:2]
+    for flags, is_check in ((0, False), (0x1000, False), (0x10000, True), (0x11000, True)):
+        asked = msgspec.structs.replace(sighting, args=(2**32 - 100, path, words, 0, flags, 0))
+        found = read_command(asked, is_at=True)
+        assert (found.is_check, found.path, found.nothing) == (is_check, "/bin/sh", 0)
 
 
 def test_what_is_no_program_is_told_from_what_cannot_be_read(tmp_path: Path) -> None:

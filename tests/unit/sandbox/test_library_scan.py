@@ -221,6 +221,26 @@ def test_the_linker_s_folders_are_opened_wherever_they_are(host: Host) -> None:
     )
 
 
+def test_nothing_is_opened_where_the_worker_writes_but_what_the_policy_names(host: Host) -> None:
+    work = host.root / "work"
+    host.library(work / "lib" / "libmine.so")
+    host.library(work / "lib" / "named" / "libnamed.so")
+    host.library(host.root / "local" / "lib" / "libsystem.so")
+    write_linker_cache(host.linker_cache, [str(work / "lib" / "libmine.so")])
+
+    def opened(*writable: Path) -> list[str]:
+        found = scan_libraries(
+            [str(work / "lib" / "named")],
+            system=[str(host.lib), str(host.root / "local" / "lib")],
+            writable=[str(folder) for folder in writable],
+            worker_uid=6001,
+        )
+        return [os.path.relpath(path, host.root) for path in found.opened]
+
+    assert opened() == ["lib", "local/lib", "work/lib"]
+    assert opened(work, host.root / "local") == ["lib", "work/lib/named"]
+
+
 def test_the_linker_s_cache_with_an_old_one_in_front_is_read(host: Host) -> None:
     app = host.application("app")
     write_linker_cache(host.linker_cache, [str(app / "lib" / "libown.so")], b"ld.so-1.7.0\0" + bytes(36))

@@ -569,3 +569,28 @@ def test_a_folder_that_becomes_open_is_read(public: Path) -> None:
     assert again() == []
     (public / "tree" / "closed").chmod(0o755)
     assert again() == ["closed/git"]
+
+
+@pytest.mark.usefixtures("later")
+def test_files_with_other_names_are_remembered_and_a_new_or_lost_name_is_noticed(
+    tree: Path, tmp_path: Path, opened: Opened
+) -> None:
+    """A link changes the ctime of the file, not of the folder that is searched."""
+    rules = Rules(is_root_trusted=False, cache_folder=str(tmp_path / "cache"))
+
+    def linked() -> list[str]:
+        return sorted(os.path.relpath(path, tree) for path in scan_tree(str(tree), rules).linked)
+
+    assert linked() == []
+    os.link(tree / "lib.so", tmp_path / "same")
+    os.link(tree / "inner" / "cc1", tmp_path / "compiler")
+    assert linked() == ["inner/cc1", "lib.so"]
+    (tree / "text").write_text("other words")  # its folder is read again, and lib.so in it is not
+    opened.clear()
+    assert linked() == ["inner/cc1", "lib.so"]
+    assert "lib.so" not in opened
+    opened.clear()
+    assert linked() == ["inner/cc1", "lib.so"]
+    assert opened == []
+    (tmp_path / "same").unlink()
+    assert linked() == ["inner/cc1"]

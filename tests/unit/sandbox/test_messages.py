@@ -65,18 +65,29 @@ def test_f9_missing_no_new_privileges_are_refused() -> None:
 
 def test_a_stage_that_only_says_that_it_is_sealed_is_refused() -> None:
     with pytest.raises(ContainmentError, match="filter"):
-        verify_sealed(stage(Seccomp="0"), has_filter=True, has_eye=True)
+        verify_sealed(stage(Seccomp="0"), stage(Seccomp="0"), has_filter=True, has_eye=True)
     with pytest.raises(ContainmentError, match="eye"):
-        verify_sealed(stage(), has_filter=True, has_eye=False)
-    verify_sealed(stage(), has_filter=True, has_eye=True)
-    verify_sealed(stage(Seccomp="0"), has_filter=False, has_eye=True)
+        verify_sealed(stage(), stage(), has_filter=True, has_eye=False)
+    verify_sealed(stage(), stage(), has_filter=True, has_eye=True)
+    verify_sealed(stage(Seccomp="0"), stage(Seccomp="0"), has_filter=False, has_eye=True)
 
 
-def test_a_seal_that_failed_is_named_with_step_errno_and_remedy() -> None:
-    error = explain_seal_failure(["seal-failed", "filter", "16"])  # EBUSY, errno(3)
+def test_a_filter_that_was_there_before_is_not_taken_for_ours() -> None:
+    before, after = stage(Seccomp_filters="1"), stage(Seccomp_filters="2")
+    verify_sealed(after, before, has_filter=True, has_eye=True)
+    with pytest.raises(ContainmentError, match="filter"):
+        verify_sealed(before, before, has_filter=True, has_eye=True)
+    verify_sealed(before, before, has_filter=False, has_eye=True)
+
+
+def test_a_seal_that_failed_is_named_with_layer_errno_and_remedy() -> None:
+    error = explain_seal_failure(["seal-failed", "filter", "16"], has_eye=True)  # EBUSY, errno(3)
     assert error.code == "seal-failed"
-    assert "step filter: errno 16" in str(error)
+    assert "layer notify (the eye) could not be put up: errno 16" in str(error)
     assert "--without-layer=notify" in error.hint
+    without_eye = explain_seal_failure(["seal-failed", "filter", "22"], has_eye=False)  # EINVAL
+    assert "layer seccomp" in str(without_eye)
+    assert "--without-layer=memfd" in without_eye.hint
 
 
 def test_the_ready_message_is_parsed_and_anything_else_refused() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import struct
-from pathlib import Path
 
 import pytest
 
 from stockade.errors import ContainmentError
 from stockade.policy.model import ExecPolicy
 from stockade.sandbox import landlock
-from stockade.sandbox.noexec import executable_mounts, plan_steps, verify_mounts
+from stockade.sandbox.noexec import executable_mounts, plan_steps, read_mounts, verify_mounts
 from stockade.sandbox.programs import Program, ProgramSet
 from stockade.sandbox.seal import LAYERS, SealFacts, SealPlan, plan_seal
 from stockade.sandbox.view import Mount, MountKind, bind
@@ -33,20 +32,69 @@ def seal(policy: ExecPolicy | None = None, *, writable: tuple[str, ...] = (), of
     return plan_seal(policy or ExecPolicy(), facts, writable=writable, worker_uid=1000, layers_off=layers_off)
 
 
+# --- what a dry run says ------------------------------------------------------------------------
+
+
+def listed(count: int, folder: str, origin: str) -> list[Program]:
+    return [
+        Program(path=f"{folder}/p{n}", identity=(2, n), why=f"exec: p{n}", origin=f"{origin}:{n}")
+        for n in range(count)
+    ]
+
+
+def said(*programs: Program, missing: tuple[str, ...] = ()) -> list[str]:
+    facts = SealFacts(programs=ProgramSet(programs, missing), landlock_abi=7)
+    policy = ExecPolicy(code="jit", unix_sockets=True)
+    plan = plan_seal(policy, facts, writable=(), worker_uid=1000, layers_off=frozenset({"mounts"}))
+    return plan.describe()
+
+
+def test_a_preset_is_one_line_and_what_the_policy_itself_lists_is_a_line_each() -> None:
+    own = Program(path="/opt/tool", identity=(3, 1), why="exec: /opt/tool", origin="policy.yaml:4")
+    sh = Program(path="/usr/bin/dash", identity=(3, 2), why="interpreter of tool")
+    preset = [
+        *listed(293, "/usr/bin", "preset:exec/coding"),
+        *listed(24, "/usr/lib/git-core", "preset:exec/coding"),
+    ]
+    assert said(PYTHON, own, sh, *preset, missing=("nothere",)) == [
+        "commands: code jit, Unix sockets permitted, programs: 320",
+        "may run: /usr/bin/python3.11 – launched",
+        "may run: /opt/tool – exec: /opt/tool",
+        "may run: /usr/bin/dash – interpreter of tool",
+        "may run: 317 of preset exec/coding, 293 in /usr/bin, 24 in /usr/lib/git-core; --json names each",
+        "not here: nothere, listed under exec",
+    ]
+
+
+def test_a_long_list_of_the_policy_itself_is_cut_and_says_so() -> None:
+    lines = said(*listed(40, "/opt", "policy.yaml"))
+    assert len(lines) == 1 + 30 + 1
+    assert lines[-1] == "may run: 10 more; --json names each"
+
+
 # --- what is planned ---------------------------------------------------------------------------
 
 
 def test_writable_xor_executable() -> None:
-    """What the worker could write and run is taken to read only: F20's rule."""
+    """What the worker could write and run is taken to read only: F20's rule. What is opened is read-only."""
     mounts = seal(writable=("/w",)).mounts
     assert mounts is not None
-    assert dict(mounts.libraries) == {"/w/.venv": True, "/opt/x/lib": False}
-    assert dict(mounts.programs) == {
-        PYTHON.path: False,
-        TOOL.path: True,
-        GIT.path: False,
-        PYTHON.loader: False,
-    }
+    assert mounts.libraries == ("/w/.venv", "/opt/x/lib")
+    assert mounts.programs == (PYTHON.path, TOOL.path, GIT.path, PYTHON.loader)
+    assert mounts.writable == ("/w",)
+
+
+def test_a_writable_folder_in_an_opened_one_is_closed_and_what_is_named_in_it_is_open() -> None:
+    steps = plan_steps(
+        opened=["/opt/x", "/opt/x/work/.venv"],
+        closed=[],
+        programs=["/opt/x/a", "/opt/x/work/b", "/opt/x/work/.venv/c"],
+        permitted=["/opt/x/work/tool"],
+        writable=["/opt/x/work", "/opt/x/work/.venv", "/elsewhere"],
+    )
+    assert steps.folders == (("/opt/x", True), ("/opt/x/work", False), ("/opt/x/work/.venv", True))
+    assert steps.programs == ("/opt/x/work/tool",)
+    assert steps.covered == ("/opt/x/a", "/opt/x/work/.venv/c")
 
 
 def test_the_longest_entry_above_a_file_says_whether_it_needs_a_mount_of_its_own() -> None:
@@ -60,7 +108,6 @@ def test_the_longest_entry_above_a_file_says_whether_it_needs_a_mount_of_its_own
             "/usr/lib/llvm/bin/clang",
             "/usr/lib/llvm/lib/x",
         ],
-        read_only=["/w/tool"],
     )
     assert steps.folders == (("/usr/lib", True), ("/usr/lib/llvm", False), ("/usr/lib/llvm/lib", True))
     assert steps.programs == ("/usr/bin/python3", "/usr/lib/llvm/bin/clang")
@@ -183,16 +230,24 @@ MOUNTINFO = """\
 
 
 def test_executable_mounts_are_read_from_mountinfo_and_the_last_at_a_place_counts() -> None:
-    assert executable_mounts(MOUNTINFO) == {"/usr/lib", "/w\\x"}
+    assert executable_mounts(MOUNTINFO) == {"/usr/lib": True, "/w\\x": False}
+
+
+def test_what_is_executable_is_planned_and_read_only_with_all_that_is_mounted_in_it() -> None:
+    sound = MOUNTINFO.replace("/w\\134x /w\\134x rw", "/w\\134x /w\\134x ro")
+    assert sound != MOUNTINFO
+    verify_mounts(sound, ["/usr/lib", "/w\\x"])
+    verify_mounts(sound, ["/usr", "/w\\x"])
+    with pytest.raises(ContainmentError, match="run from /usr/lib,"):
+        verify_mounts(sound, ["/usr/lib/git-core", "/w\\x"])
+    with pytest.raises(ContainmentError, match="could be run"):
+        verify_mounts(MOUNTINFO, ["/usr/lib", "/w\\x"])
 
 
 def test_a_mount_that_stayed_executable_and_mounts_that_cannot_be_read_stop_the_start() -> None:
     """By the kernel's own list, here that of this process: what the builder says is not enough."""
-    executable = executable_mounts(Path("/proc/self/mountinfo").read_text())
-    assert executable
-    verify_mounts(os.getpid(), executable)
-    for path in executable:
-        with pytest.raises(ContainmentError, match="programs could be run from"):
-            verify_mounts(os.getpid(), executable - {path})
+    mounts = read_mounts(os.getpid())
+    with pytest.raises(ContainmentError, match="programs could be run from"):
+        verify_mounts(mounts, [])
     with pytest.raises(ContainmentError, match="cannot be read"):
-        verify_mounts(1 << 22, executable)  # beyond PID_MAX_LIMIT: nobody has this number
+        read_mounts(1 << 22)  # beyond PID_MAX_LIMIT: nobody has this number
