@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,8 @@ def shell(stockade: Any, workspace: Path, policy_file: Any) -> Iterator[Screen]:
     command += ["--", "bash", "--rcfile", "rc", "-i"]
 
     def start(**kept: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(command, cwd=workspace, **kept)
+        environment = {**os.environ, "TERM": "xterm"}  # a pager asks what it stands in; CI has no terminal
+        return subprocess.Popen(command, cwd=workspace, env=environment, **kept)
 
     screen = Screen(start)
     screen.expect(b"> ")
