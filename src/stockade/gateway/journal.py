@@ -90,6 +90,7 @@ class Journal:
         *,
         is_common: bool = False,
         key: str = "",
+        repeated: int | None = None,
         **more: object,
     ) -> int:
         """Append one attempt; `recorded(seq)` is called when it is durable.
@@ -98,15 +99,19 @@ class Journal:
             is_common: An ordinary program tries this and goes on without: the summary for
                 people leaves it out, the record does not.
             key: What in the policy would permit a refused system call.
+            repeated: How many equal ones this record stands for, where they were only counted.
         """
         fields = attempt_fields(attempt, decision)
         fields["policy"] = self.policy_digest
         fields.update(more)
-        self.attempts[decision.verdict] += 1
+        times = 1
+        if repeated is not None:
+            fields["repeated"] = times = repeated
+        self.attempts[decision.verdict] += times
         if decision.verdict is Verdict.DENY and is_common:
-            self.common_denials[decision.reason, attempt.program or ""] += 1
+            self.common_denials[decision.reason, attempt.program or ""] += times
         elif decision.verdict is Verdict.DENY:
-            self._count_denial(_describe_denial(attempt, decision, key))
+            self._count_denial(_describe_denial(attempt, decision, key), times)
         seq = self._ledger.append("attempt", fields, recorded)
         has_outcome = (
             attempt.host is not None and attempt.query_type is None
@@ -138,11 +143,11 @@ class Journal:
         """Append a record of another kind."""
         self._ledger.append(kind, fields)
 
-    def _count_denial(self, denial: Denial) -> None:
+    def _count_denial(self, denial: Denial, times: int) -> None:
         if denial in self.denials or len(self.denials) < self.KEPT_DENIALS:
-            self.denials[denial] += 1
+            self.denials[denial] += times
         else:
-            self.denials_left_out += 1
+            self.denials_left_out += times
 
 
 def _describe_denial(attempt: Attempt, decision: Decision, key: str) -> Denial:

@@ -3,9 +3,8 @@
 The order is that of every attempt: the decision is durable, then the answer goes out. The
 waiting thread sleeps meanwhile, so nothing that a command does can come before its record.
 
-Refused system calls come the same way. A program that repeats one would fill the ledger, so
-of equal ones the first few are records of their own and the others are counted; what was
-counted and not yet written stands in one last record each.
+Refused system calls come the same way. Of equal refusals, commands or calls, the first few are
+records of their own and the others are counted (`repeats.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Callable
+from typing import Any
 
 from msgspec import Struct
 
@@ -23,6 +23,7 @@ from stockade.errors import InternalError
 from stockade.gateway.journal import Journal
 from stockade.reactor import READ
 from stockade.run.callers import Caller, Parents, probe_caller
+from stockade.run.repeats import Refused, Repeats
 from stockade.sandbox.command_reader import CommandTry, read_command
 from stockade.sandbox.eye import Eye, Sighting
 from stockade.sandbox.filter import (
@@ -37,8 +38,6 @@ from stockade.sandbox.plan import SandboxPlan
 from stockade.sandbox.processes import read_stat
 from stockade.vocabulary import Entry, Protocol, Reason, Verdict
 
-EQUAL_CALLS_RECORDED = 5
-KINDS_OF_CALLS_KEPT = 500
 EXECS_KEPT = 10_000
 # Each takes a third of a millisecond, for which connections wait; and what a worker makes on purpose takes
 # a hundred times as long (arguments full of `@`, links to links): then the others come between.
@@ -53,22 +52,6 @@ class _Exec(Struct):
     seq: int
     image_before: tuple[bytes, ...]
     seq_before: int | None
-
-
-class _CallRecord(Struct, frozen=True):
-    attempt: Attempt
-    decision: Decision
-    fields: dict[str, object]
-    is_common: bool
-    key: str
-
-
-class _CallCount(Struct):
-    """How often one program made one call: with a record each time, and beyond that."""
-
-    recorded: int = 0
-    left_out: int = 0
-    last: _CallRecord | None = None
 
 
 class Commands:
@@ -101,7 +84,7 @@ class Commands:
         self._lists = plan.seal.lists_programs
         self._parents = Parents()
         self._execs: dict[int, _Exec] = {}
-        self._calls: dict[tuple[str, str], _CallCount] = {}
+        self._repeats = Repeats()
         self.started: set[str] = set()
         self.refused_calls = 0
 
@@ -165,21 +148,23 @@ class Commands:
             self._answer(sighting, decision)
             return
 
-        def recorded(seq: int) -> None:
-            if decision.verdict is not Verdict.DENY:
-                self._remember(caller, seq)
-                if self._lists:  # no more than are permitted
-                    self.started.add(attempt.file or "")
-            self._answer(sighting, decision)
+        fields: dict[str, Any] = {
+            "pid": caller.inner_pid,
+            "parent": self._describe_parent(caller),
+            "layer": "notify",
+        }
+        if decision.verdict is Verdict.DENY:
+            refused = Refused(attempt, decision, fields)
+            self._refuse(sighting, refused, errno.EACCES, caller.program, attempt.program, attempt.argv)
+            return
 
-        self._journal.attempt(
-            attempt,
-            decision,
-            recorded,
-            pid=caller.inner_pid,
-            parent=self._describe_parent(caller),
-            layer="notify",
-        )
+        def recorded(seq: int) -> None:
+            self._remember(caller, seq)
+            if self._lists:  # no more than are permitted
+                self.started.add(attempt.file or "")
+            self._eye.let_go_on(sighting)
+
+        self._journal.attempt(attempt, decision, recorded, **fields)
 
     def _answer(self, sighting: Sighting, decision: Decision) -> None:
         if decision.verdict is Verdict.DENY:
@@ -232,27 +217,14 @@ class Commands:
         call = describe_call(self._table, self._machine, sighting.number, sighting.args, sighting.arch)
         program = caller.program
         attempt = Attempt(entry=refusal.entry, protocol=refusal.protocol, call=call, program=program or None)
-        record = _CallRecord(
+        record = Refused(
             attempt,
             self._engine().refuse_call(attempt, refused),
             self._describe_call(caller, refusal),
             refusal.common,
             refused.permit or "",
         )
-        key = program, call
-        count = self._calls.get(key)
-        if count is None and len(self._calls) >= KINDS_OF_CALLS_KEPT:
-            key = "", ""  # one place for all that has none
-            count = self._calls.get(key)
-        if count is None:
-            count = self._calls[key] = _CallCount()
-        if count.recorded >= EQUAL_CALLS_RECORDED:
-            count.left_out += 1
-            count.last = record
-            self._eye.refuse(sighting, refusal.errno_number)
-            return
-        count.recorded += 1
-        self._append(record, lambda _seq: self._eye.refuse(sighting, refusal.errno_number))
+        self._refuse(sighting, record, refusal.errno_number, program, call)
 
     def _find_refusal(self, sighting: Sighting) -> tuple[Refusal, RefusedCall]:
         asked = self._table, self._machine, self._wish, sighting.arch, sighting.number, sighting.args
@@ -263,26 +235,35 @@ class Commands:
             )
         return refusal, RefusedCall(refusal.name, refusal.reason, refusal.why, find_permit(*asked))
 
-    def _describe_call(self, caller: Caller, refusal: Refusal) -> dict[str, object]:
+    def _describe_call(self, caller: Caller, refusal: Refusal) -> dict[str, Any]:
         return {
             "pid": caller.inner_pid,
             "exec": self._find_exec(caller.pid, caller.start_time, caller.image),
             "layer": refusal.layer,
         }
 
-    def _append(self, record: _CallRecord, recorded: Callable[[int], None] | None, **more: object) -> None:
+    # --- refusals ----------------------------------------------------------------------------
+
+    def _refuse(self, sighting: Sighting, refused: Refused, number: int, *kind: object) -> None:
+        """Answer with an errno, when its record is durable or it was counted."""
+        if self._repeats.is_recorded(refused, *kind):
+            self._append(refused, lambda _seq: self._eye.refuse(sighting, number))
+        else:
+            self._eye.refuse(sighting, number)
+
+    def _append(
+        self, refused: Refused, recorded: Callable[[int], None] | None, repeated: int | None = None
+    ) -> None:
         self._journal.attempt(
-            record.attempt,
-            record.decision,
+            refused.attempt,
+            refused.decision,
             recorded,
-            is_common=record.is_common,
-            key=record.key,
-            **record.fields,
-            **more,
+            is_common=refused.is_common,
+            key=refused.permit,
+            repeated=repeated,
+            **refused.fields,
         )
 
     def close(self) -> None:
         """Write what was counted and not yet recorded: one record for each kind, with its number."""
-        for count in self._calls.values():
-            if count.last is not None:
-                self._append(count.last, None, repeated=count.left_out)
+        self._repeats.write(lambda refused, times: self._append(refused, None, repeated=times))

@@ -23,7 +23,7 @@ from stockade.sandbox.eye import Sighting
 from stockade.sandbox.filter import load_filter_table
 from stockade.sandbox.programs import Program, ProgramSet
 from stockade.sandbox.seal import SealFacts, plan_seal
-from stockade.vocabulary import Identity, Phase
+from stockade.vocabulary import Identity, Phase, Verdict
 
 MACHINE = os.uname().machine
 ARCHITECTURE = load_filter_table().architectures[MACHINE]
@@ -299,6 +299,23 @@ def test_equal_calls_beyond_the_fifth_are_counted_and_the_count_is_written_at_th
     scene.commands.close()
     assert scene.told("call", "repeated")[6:] == [("ptrace(PTRACE_ATTACH, 7)", 7)]
     assert scene.commands.refused_calls == 13
+
+
+def test_equal_commands_beyond_the_fifth_are_denied_counted_and_written_at_the_end(
+    scene: Scene, program: Path
+) -> None:
+    unlisted = program.with_name("unlisted")
+    unlisted.write_bytes(b"\x7fELF, of somebody else")
+    unlisted.chmod(0o755)
+    for cookie in range(1, 13):
+        scene.call_exec(unlisted, cookie=cookie)
+    scene.call_exec(program, cookie=13)
+    scene.ledger.sync()
+    assert sorted(scene.eye.answers) == [*((cookie, errno.EACCES) for cookie in range(1, 13)), (13, "go on")]
+    assert scene.told("verdict", "repeated") == [*[("deny", None)] * 5, ("allow", None)]
+    scene.commands.close()
+    assert scene.told("verdict", "repeated")[6:] == [("deny", 7)]
+    assert scene.journal.attempts[Verdict.DENY] == 12
 
 
 def test_a_command_that_was_answered_is_not_kept(
