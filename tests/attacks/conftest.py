@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from attack_steps import Step, Tried
 
+from stockade.prove.technique import ATTACKS_FOLDER
 from stockade.prove.world_client import World
 
-PROBE = Path(__file__).parent / "payload" / "probe.py"
+PROBE = ATTACKS_FOLDER / "probe.py"
+PAYLOADS = Path(__file__).parent / "payload"
 PYTHON = "/usr/bin/python3"
 
 
@@ -60,7 +62,7 @@ def payload(stockade: Callable[..., Any], workspace: Path) -> Payload:
     """
 
     def run(name: str, policy: str, *layers_off: str, arguments: tuple[str, ...] = (), **more: Any) -> Any:
-        shutil.copytree(PROBE.parent, workspace, dirs_exist_ok=True)
+        shutil.copytree(PAYLOADS, workspace, dirs_exist_ok=True)
         extra = ["--write", str(workspace), *(f"--without-layer={layer}" for layer in layers_off)]
         done = stockade([PYTHON, name, str(workspace), *arguments], policy, extra=extra, **more)
         assert done.code == 0, f"the payload did not run to its end: {done.code} {done.out} {done.err}"
@@ -74,7 +76,7 @@ def plainly(workspace: Path) -> Callable[..., Any]:
     """The same payload with nothing of ours in the way, behind `prefix`: the control."""
 
     def run(name: str, *arguments: str, prefix: tuple[str, ...] = ()) -> Any:
-        shutil.copytree(PROBE.parent, workspace, dirs_exist_ok=True)
+        shutil.copytree(PAYLOADS, workspace, dirs_exist_ok=True)
         command = [*prefix, PYTHON, name, str(workspace), *arguments]
         done = subprocess.run(command, capture_output=True, cwd=workspace, timeout=18)
         assert done.returncode == 0, done.stderr.decode()

@@ -186,6 +186,8 @@ class World:
                 return self.zone.questions
             case "set_dns":
                 self.zone.set(order["entries"])
+            case "set_pages":
+                self.site.pages = order["pages"]
             case "swallow":
                 self._swallow(order["addresses"])
             case "reset":
@@ -193,6 +195,7 @@ class World:
                 self._swallow([])
                 self.log.reset()
                 self.zone.reset()
+                self.site.pages = {}
             case "links":
                 return [link.to_json() for link in probe_links()]
         return True

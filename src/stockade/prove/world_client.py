@@ -56,6 +56,10 @@ class World:
         """Say what names answer; see `world_dns.Entry`."""
         ask(self._control, {"do": "set_dns", "entries": entries})
 
+    def set_pages(self, pages: dict[str, str]) -> None:
+        """Serve these texts as HTML at these paths, on every host, until the next reset."""
+        ask(self._control, {"do": "set_pages", "pages": pages})
+
     def swallow(self, *addresses: str) -> None:
         """Drop packets to these addresses (and no others) silently, until the next reset."""
         ask(self._control, {"do": "swallow", "addresses": list(addresses)})

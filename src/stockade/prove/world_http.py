@@ -83,6 +83,7 @@ class Site:
 
     def __init__(self, folder: Path) -> None:
         self.git_root = folder / "git"
+        self.pages: dict[str, str] = {}
         self._wheel = tiny_wheel()
         self._routes: list[tuple[re.Pattern[str], Callable[[Exchange, re.Match[str]], None]]] = [
             (re.compile(pattern), handler)
@@ -135,6 +136,10 @@ class Site:
     def _answer(self, exchange: Exchange) -> None:
         if exchange.arrival.address in METADATA_ADDRESSES and not exchange.request.path.startswith("/latest"):
             exchange.send(200, b"range metadata service\n")
+            return
+        page = self.pages.get(exchange.request.path)
+        if page is not None:
+            exchange.send(200, page.encode(), [("Content-Type", "text/html; charset=utf-8")])
             return
         for pattern, handler in self._routes:
             if match := pattern.fullmatch(exchange.request.path):

@@ -1,0 +1,88 @@
+"""What the host of the range has that a worker must not reach, each counting what arrives.
+
+A TCP service on both loopbacks and on the host's own address, a Unix socket in the file
+system, an abstract one. They run in the lane's process, in *host*, as threads.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+HOST_ADDRESS = "10.9.0.2"
+HOST_ADDRESS6 = "fd09::2"
+SERVICE_PORT = 7777
+FIRST_BYTES = 200
+
+
+class HostServices:
+    """Listeners of the host and what they received.
+
+    Attributes:
+        facts: Where they are, for the attack's `kit.facts`.
+    """
+
+    def __init__(self, folder: Path, token: str) -> None:
+        self._lock = threading.Lock()
+        self._arrivals: list[dict[str, Any]] = []
+        path, abstract = str(folder / "service.sock"), f"stockade-range-{token}"
+        for name, family, address in (
+            ("loopback", socket.AF_INET, ("127.0.0.1", SERVICE_PORT)),
+            ("loopback6", socket.AF_INET6, ("::1", SERVICE_PORT)),
+            ("own-address", socket.AF_INET, (HOST_ADDRESS, SERVICE_PORT)),
+            ("own-address6", socket.AF_INET6, (HOST_ADDRESS6, SERVICE_PORT)),
+            ("unix", socket.AF_UNIX, path),
+            ("abstract", socket.AF_UNIX, f"\0{abstract}"),
+        ):
+            self.listen(name, family, address)
+        Path(path).chmod(0o777)
+        self.facts: dict[str, Any] = {
+            "host_address": HOST_ADDRESS,
+            "host_address6": HOST_ADDRESS6,
+            "service_port": SERVICE_PORT,
+            "unix_socket": path,
+            "abstract": f"@{abstract}",
+        }
+
+    def listen(self, name: str, family: int, address: Any) -> None:
+        """Count what arrives at one more place, under this name."""
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(16)
+        threading.Thread(target=self._accept, args=(name, listener), daemon=True).start()
+
+    def note(self, name: str, data: bytes) -> None:
+        """Something arrived at a place that is no listener of ours."""
+        with self._lock:
+            self._arrivals.append(
+                {
+                    "what": "host",
+                    "name": name,
+                    "bytes": len(data),
+                    "first": data[:FIRST_BYTES].decode("latin-1"),
+                }
+            )
+
+    def take(self) -> list[dict[str, Any]]:
+        """What arrived since the last time, with at least one byte."""
+        time.sleep(0.02)  # what was sent is in our buffers; the threads have to note it
+        with self._lock:
+            found, self._arrivals = self._arrivals, []
+        return [one for one in found if one["bytes"]]
+
+    def _accept(self, name: str, listener: socket.socket) -> None:
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=self._serve, args=(name, connection), daemon=True).start()
+
+    def _serve(self, name: str, connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.settimeout(5)
+            data = connection.recv(65536)
+            self.note(name, data)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhost\n")

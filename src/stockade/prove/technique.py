@@ -1,0 +1,231 @@
+"""One technique of the attack catalogue, as its file describes it.
+
+A file of `attacks/` is read and never imported here: it runs inside the worker, and what it
+says of itself is one literal, `ATTACK`, and its docstring. So the catalogue is listed without
+running anything, and an attack cannot reach the process that judges it.
+
+Shape of a file::
+
+    \"\"\"One line: what is tried.
+
+    How it works, in a paragraph or two.
+
+    Not covered: what a reader must not conclude from this attack being blocked.
+    \"\"\"
+
+    ATTACK = {
+        "title": "...", "group": "names", "layer": "gateway", "risk": "ssrf",
+        "references": ["CWE-918", ...],
+        "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
+        "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    }
+
+    def attempt(kit):
+        kit.talk("2852039166", 80, kit.get("/latest/meta-data/"))
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from stockade.errors import InternalError, UserError
+from stockade.vocabulary import Risk, Word
+
+ATTACKS_FOLDER = Path(__file__).parent / "attacks"
+NOT_TECHNIQUES = frozenset({"__init__.py", "kit.py", "probe.py", "runner.py"})
+
+
+class Group(Word):
+    """The groups of the catalogue, in the order in which they are shown."""
+
+    METADATA = "metadata"
+    INTERNAL = "internal"
+    REDIRECTS = "redirects"
+    NAMES = "names"
+    DNS = "dns"
+    HTTP = "http"
+    TLS = "tls"
+    ROADS = "roads"
+    COMMANDS = "commands"
+    CALLS = "calls"
+    TAMPERING = "tampering"
+    EVALUATION = "evaluation"
+    PERMITTED = "permitted"
+    BROWSER = "browser"
+
+
+class Layer(Word):
+    """Who is expected to stop it. The six from `room` on can be given up with `--without-layer`."""
+
+    GATEWAY = "gateway"
+    VIEW = "view"
+    SUPERVISOR = "supervisor"
+    LEDGER = "ledger"
+    ROOM = "room"
+    MOUNTS = "mounts"
+    MEMFD = "memfd"
+    LANDLOCK = "landlock"
+    SECCOMP = "seccomp"
+    NOTIFY = "notify"
+
+
+class Witness(Struct, frozen=True, forbid_unknown_fields=True):
+    """What counts as arrived: something that a witness outside the worker has seen.
+
+    Attributes:
+        what: `tcp` (payload bytes on a connection), `udp`, `packet` (any packet on the wire, where nobody
+            listens), `question` (a DNS question that reached the world's name server), `request` (an HTTP
+            request), `host` (bytes at a service of the host: its loopback, a socket, a neighbour's room),
+            `command` (a program left the run's secret word in the witness file), `state` (something of the
+            host is not as it was; which, says `name`).
+        address: Of tcp, udp, packet: equal, or any.
+        port: The same.
+        protocol: Of packet: `tcp`, `udp`, `icmp`, `icmp6` or a number.
+        name: Of question and request the host, with `*` (fnmatch); of host and state which one.
+        path: Of request, with `*`.
+        text: Must be among the first 200 bytes of a connection or datagram, or in the head of a request.
+    """
+
+    what: str
+    address: str | None = None
+    port: int | None = None
+    protocol: str | None = None
+    name: str | None = None
+    path: str | None = None
+    text: str | None = None
+
+
+class Stopped(Struct, frozen=True, forbid_unknown_fields=True):
+    """One way in which the refusal may be on record: an attempt of the ledger with one of each.
+
+    Attributes:
+        silent: No record can exist, because what was tried is not there for the worker (the view) or the
+            kernel tells nobody (a mount without exec): the answer inside has to be one of these errno names
+            or words instead, at the step with that number or at any.
+    """
+
+    reason: tuple[str, ...] = ()
+    entry: tuple[str, ...] = ()
+    layer: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+
+
+class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An attack: what it is, what would show that it worked, what should stop it.
+
+    Attributes:
+        id: The file's name with dashes.
+        about: The paragraphs of the docstring after its first line.
+        not_covered: What its being blocked does not show.
+        arrives: Any of them means that it worked.
+        stopped: Any of them is the right refusal.
+        rules: Items of the policy's `rules:` besides the one for `allowed.test`, as YAML.
+        policy: Its other keys, as YAML; `exec` opens nothing unless it is named here.
+        reachable: Names besides `allowed.test` that this policy lets through: arriving there is no leak by
+            itself, unless `arrives` says so.
+        zone: What names answer meanwhile (`world_dns.Entry`), besides the range's own cast.
+        pages: What the world serves meanwhile at these paths, as HTML.
+        options: More options of `stockade run`, for example `--phase scoring`.
+        stages: What the host does meanwhile (`stages.py`), for example `neighbour`.
+        needs: What the machine must have: `root`, `gcc`, `chromium`, …; else it is not supported here.
+        not_supported: Why this cannot be tried yet; it is listed, and counted apart.
+        page: Of a browser attack: what the attacker's page (`http://allowed.test/attack/ID`) says, as HTML.
+        prompt: Of a browser attack: what the agent is told; by default to open the page and do what it says.
+    """
+
+    id: str
+    title: str
+    group: Group
+    layer: Layer
+    risk: Risk
+    references: tuple[str, ...]
+    arrives: tuple[Witness, ...]
+    stopped: tuple[Stopped, ...]
+    about: str = ""
+    not_covered: str = ""
+    rules: str = ""
+    policy: str = ""
+    reachable: tuple[str, ...] = ()
+    zone: dict[str, dict[str, Any]] = {}
+    pages: dict[str, str] = {}
+    options: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    not_supported: str | None = None
+    page: str | None = None
+    prompt: str | None = None
+
+    @property
+    def is_browser(self) -> bool:
+        return self.group is Group.BROWSER
+
+
+def load_catalogue(folder: Path = ATTACKS_FOLDER) -> list[Technique]:
+    """All techniques, by group and id.
+
+    Raises:
+        InternalError: A file does not describe itself as it should.
+    """
+    order = {group: number for number, group in enumerate(Group)}
+    files = sorted(path for path in folder.glob("*.py") if path.name not in NOT_TECHNIQUES)
+    return sorted((read_technique(path) for path in files), key=lambda one: (order[one.group], one.id))
+
+
+def choose(catalogue: Iterable[Technique], only: Iterable[str]) -> list[Technique]:
+    """Those whose id or group is named; all if nothing is.
+
+    Raises:
+        UserError: A word is neither.
+    """
+    techniques, words = list(catalogue), list(only)
+    known = {technique.id for technique in techniques} | {str(technique.group) for technique in techniques}
+    if unknown := [word for word in words if word not in known]:
+        from difflib import get_close_matches
+
+        near = get_close_matches(unknown[0], known, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UserError(
+            "unknown-attack", f"no attack or group is called {unknown[0]!r}", f"{hint}stockade prove --list"
+        )
+    return [one for one in techniques if not words or one.id in words or str(one.group) in words]
+
+
+def read_technique(path: Path) -> Technique:
+    """What one file says of itself, without running it.
+
+    Raises:
+        InternalError: It has no docstring, no `ATTACK`, or one that is not as it should be.
+    """
+    tree = ast.parse(path.read_text(), str(path))
+    text = ast.get_docstring(tree)
+    described = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id == "ATTACK"
+    ]
+    if not text or len(described) != 1:
+        raise InternalError("bad-attack", f"{path}: a docstring and one ATTACK are needed")
+    about, not_covered = _split(text)
+    try:
+        fields: dict[str, Any] = ast.literal_eval(described[0])
+        return msgspec.convert(
+            {"id": path.stem.replace("_", "-"), "about": about, "not_covered": not_covered, **fields},
+            Technique,
+        )
+    except (ValueError, TypeError, msgspec.ValidationError) as error:
+        raise InternalError("bad-attack", f"{path}: {error}") from error
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The paragraphs after the first, and what follows `Not covered:`."""
+    rest = text.partition("\n\n")[2]
+    about, _, not_covered = rest.partition("Not covered:")
+    return about.strip(), " ".join(not_covered.split())
