@@ -70,13 +70,17 @@ def record_step(session: Session, request: dict[str, Any], done: Callable[[dict[
     try:
         if request["do"] == "step":
             step = msgspec.convert(asked, Step)
-            _judge(_ACTION.fullmatch(step.action), f"{clean_text(step.action, 40)!r} is no word for an action")
+            _judge(
+                _ACTION.fullmatch(step.action), f"{clean_text(step.action, 40)!r} is no word for an action"
+            )
             _judge(step.screenshot is None or _DIGEST.fullmatch(step.screenshot), "a digest has 64 digits")
             kind, fields = STEP, step.to_fields()
         else:
             outcome = msgspec.convert(asked, StepOutcome)
             _judge(outcome.of in session.steps, f"record {outcome.of} is no step without an outcome")
-            _judge(outcome.screenshot is None or _DIGEST.fullmatch(outcome.screenshot), "a digest has 64 digits")
+            _judge(
+                outcome.screenshot is None or _DIGEST.fullmatch(outcome.screenshot), "a digest has 64 digits"
+            )
             session.steps.discard(outcome.of)
             kind, fields = STEP_OUTCOME, msgspec.structs.asdict(outcome)
             fields["came"] = clean_text(outcome.came, CAME_LIMIT)

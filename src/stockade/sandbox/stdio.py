@@ -42,7 +42,7 @@ class Stdio:
         self._input = InputPump(self._reactor, 0, in_write)
 
     def open_debugging_pipe(self) -> None:
-        """The caller's input and output become the worker's descriptors 3 and 4, as a driven browser has them.
+        """The caller's input and output become the worker's descriptors 3 and 4, as of a driven browser.
 
         Nothing of the caller's is handed over: 3 and 4 are pipes of ours that are copied, as the three are.
         The worker's own standard input is at its end, its output goes to the caller's standard error.
