@@ -241,7 +241,7 @@ class _BrowserExecution:
     def _look(self) -> Sorted:
         world = self._world
         seen = list_seen(world.arrivals(), world.packets(), world.dns_questions())
-        # The host's kernel tells of its multicast groups (IGMP) some time after WebRTC in the control joined one.
+        # The host's kernel tells of its multicast groups (IGMP), late, after WebRTC in the control joined one.
         seen = [one for one in seen if one.get("protocol") != "2"]
         seen += self._host_arrivals()
         witness = self._workspace / "witness"
