@@ -29,7 +29,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -92,7 +92,7 @@ class Witness(Struct, frozen=True, forbid_unknown_fields=True):
         text: Must be among the first 200 bytes of a connection or datagram, or in the head of a request.
     """
 
-    what: str
+    what: Literal["tcp", "udp", "packet", "question", "request", "host", "command", "state"]
     address: str | None = None
     port: int | None = None
     protocol: str | None = None
@@ -105,9 +105,12 @@ class Stopped(Struct, frozen=True, forbid_unknown_fields=True):
     """One way in which the refusal may be on record: an attempt of the ledger with one of each.
 
     Attributes:
+        reason: Words of the decision; one is needed, since a refusal without one would fit any record.
+        layer: Who signs: `seccomp` or `notify`, `room` for what the packet filter turns away, else `gateway`.
         silent: No record can exist, because what was tried is not there for the worker (the view) or the
-            kernel tells nobody (a mount without exec): the answer inside has to be one of these errno names
-            or words instead, at the step with that number or at any.
+            kernel tells nobody (a mount without exec). Instead a step of the attack has to say one of these
+            (its `errno`, `error` or `word`), and more often than the control says it: what fails in the open
+            too is no refusal.
     """
 
     reason: tuple[str, ...] = ()
@@ -202,7 +205,10 @@ def read_technique(path: Path) -> Technique:
     Raises:
         InternalError: It has no docstring, no `ATTACK`, or one that is not as it should be.
     """
-    tree = ast.parse(path.read_text(), str(path))
+    try:
+        tree = ast.parse(path.read_text(), str(path))
+    except (SyntaxError, ValueError) as error:
+        raise InternalError("bad-attack", f"{path}: {error}") from error
     text = ast.get_docstring(tree)
     described = [
         node.value
@@ -216,12 +222,33 @@ def read_technique(path: Path) -> Technique:
     about, not_covered = _split(text)
     try:
         fields: dict[str, Any] = ast.literal_eval(described[0])
-        return msgspec.convert(
+        technique = msgspec.convert(
             {"id": path.stem.replace("_", "-"), "about": about, "not_covered": not_covered, **fields},
             Technique,
         )
     except (ValueError, TypeError, msgspec.ValidationError) as error:
         raise InternalError("bad-attack", f"{path}: {error}") from error
+    if problem := _find_fault(technique):
+        raise InternalError("bad-attack", f"{path}: {problem}")
+    return technique
+
+
+def _find_fault(technique: Technique) -> str:
+    """What would make its judgement worthless; empty if nothing does."""
+    if not technique.references:
+        return "no reference"
+    if technique.not_supported is not None:
+        return ""
+    if not technique.arrives:
+        return "nothing could show that it arrived"
+    if not technique.stopped:
+        return "no refusal is expected"
+    for stopped in technique.stopped:
+        if not stopped.reason and not stopped.silent:
+            return "a refusal without a reason fits any record"
+        if stopped.silent and (stopped.reason or stopped.entry or stopped.layer):
+            return "a refusal is on record or silent, not both"
+    return ""
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -1,0 +1,206 @@
+"""One technique run once, in the open or contained: prepare, run its payload, look at what arrived."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from stockade.errors import UserError
+from stockade.ledger.shelf import RunReader
+from stockade.prove.host_services import HostServices
+from stockade.prove.payload import PayloadEnd, run_payload
+from stockade.prove.stages import STAGES, STOCKADE, Scene
+from stockade.prove.technique import ATTACKS_FOLDER, Technique
+from stockade.prove.trial import Order, Try
+from stockade.prove.witnesses import Permitted, Sorted, find_places, list_seen, sort_seen
+from stockade.prove.world_client import World
+from stockade.prove.world_dns import cast
+
+PYTHON = "/usr/bin/python3"
+LIMIT_S = 20.0
+BROWSER_LIMIT_S = 60.0
+WITNESS_LIMIT_BYTES = 65536
+TOOLS = ("kit.py", "probe.py", "runner.py")
+BASE_POLICY = "version: 1\nrules:\n  - allow: allowed.test\n    ports: [80, 443]\n"
+_DENIAL_KEYS = (
+    "seq", "id", "entry", "protocol", "reason", "rule", "risk", "name", "address", "port", "method", "path",
+    "raw", "sni", "host", "argv", "program", "call", "layer", "query_type", "why", "repeated",
+)  # fmt: skip
+
+
+class Execution:
+    """One technique run once."""
+
+    def __init__(
+        self,
+        technique: Technique,
+        order: Order,
+        world: World,
+        services: HostServices,
+        folder: Path,
+        is_open: bool,
+    ) -> None:
+        self._technique = technique
+        self._order = order
+        self._world = world
+        self._services = services
+        self._folder = folder
+        self._is_open = is_open
+        self._word = secrets.token_hex(6)
+        self._workspace = folder / "work"
+        self._policy = folder / "policy.yaml"
+        self._shelf = Path(order.evidence) / "ledger"
+        self._said: tuple[dict[str, Any], ...] = ()
+        self._runs_before: frozenset[str] = frozenset()
+        self._run = ""
+
+    def run(self) -> Try:
+        self._prepare()
+        started = time.monotonic()
+        end = self._execute()
+        self._said = end.said
+        seconds = time.monotonic() - started
+        seen = self._look()
+        records = self._read_records()
+        closing = records[-1] if records and records[-1]["kind"] == "run.closed" else {}
+        return Try(
+            said=end.said,
+            is_done=any(said.get("done") for said in end.said),
+            allowed_before=self._worked("before", seen),
+            allowed_after=self._worked("after", seen),
+            arrived=seen.arrived,
+            stray=() if self._is_open else seen.stray,
+            denials=tuple(_shorten(one) for one in records if one.get("verdict") == "deny"),
+            closing=closing,
+            exit_code=end.code,
+            problem=end.problem,
+            seconds=round(seconds, 3),
+            run=self._run_name(),
+        )
+
+    # --- before -------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        self._workspace.mkdir()
+        for name in (*TOOLS, f"{self._module}.py"):
+            shutil.copy(ATTACKS_FOLDER / name, self._workspace / name)
+        if os.getuid() == 0:
+            self._workspace.chmod(0o777)
+        text = BASE_POLICY + self._technique.rules.rstrip() + "\n" + self._technique.policy
+        self._policy.write_text(text)
+        self._world.reset()
+        self._services.take()
+        if self._technique.zone:
+            self._world.set_dns(dict(self._technique.zone))
+        if self._technique.pages:
+            self._world.set_pages(self._technique.pages)
+        self._runs_before = self._list_runs()
+
+    @property
+    def _module(self) -> str:
+        return self._technique.id.replace("-", "_")
+
+    def _command(self) -> list[str]:
+        told = {
+            "attack": self._module,
+            "word": self._word,
+            "facts": {**self._services.facts, "witness": str(self._workspace / "witness"), **self._facts()},
+            "folder": str(self._workspace),
+            "open": self._is_open,
+        }
+        worker = [PYTHON, "runner.py", json.dumps(told)]
+        if self._is_open:
+            return worker
+        return [
+            *STOCKADE, "run", "-q", "-p", str(self._policy), "--ledger", str(self._shelf),
+            "--write", str(self._workspace),
+            *(f"--without-layer={name}" for name in self._order.layers_off),
+            *(word for option in self._technique.options for word in shlex.split(option)),
+            "--", *worker,
+        ]  # fmt: skip
+
+    def _facts(self) -> dict[str, Any]:
+        return {"ledger": str(self._shelf), "policy": str(self._policy), "supervisor": os.getpid()}
+
+    # --- meanwhile ----------------------------------------------------------------------------
+
+    def _execute(self) -> PayloadEnd:
+        return run_payload(
+            self._command(),
+            folder=self._workspace,
+            environment={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            mark=self._word,
+            limit_s=BROWSER_LIMIT_S if self._technique.is_browser else LIMIT_S,
+            answer=self._serve,
+        )
+
+    def _serve(self, asked: str) -> None:
+        if not self._is_open:
+            STAGES[asked](Scene(self._folder, self._shelf, self._run_name(), self._policy))
+
+    # --- afterwards ---------------------------------------------------------------------------
+
+    def _look(self) -> Sorted:
+        seen = list_seen(*self._world.everything())
+        seen += self._services.take()
+        if self._word.encode() in _read_start(self._workspace / "witness"):
+            seen.append({"what": "command", "text": self._word})
+        return sort_seen(seen, self._technique.arrives, self._permitted())
+
+    def _permitted(self) -> Permitted:
+        zone = {**cast(), **self._technique.zone}
+        places = find_places(self._technique.reachable, zone, "internal:" in self._technique.policy)
+        return Permitted(self._word, places)
+
+    def _worked(self, when: str, seen: Sorted) -> bool:
+        """The permitted request was answered, and the world saw it: neither alone would do."""
+        word = f"permitted={when}-{self._word}"
+        answered = any(
+            said.get("allowed") == when and " 200 " in said.get("reply", "") for said in self._said
+        )
+        return answered and any(word in one.get("path", "") for one in seen.permitted)
+
+    def _run_name(self) -> str:
+        """The run's name; other lanes write to the same shelf, so its first record says whose it is."""
+        if not self._run and not self._is_open:
+            new = self._list_runs() - self._runs_before
+            self._run = next((name for name in sorted(new) if self._is_own(name)), "")
+        return self._run
+
+    def _list_runs(self) -> frozenset[str]:
+        return frozenset(os.listdir(self._shelf)) if self._shelf.is_dir() else frozenset()
+
+    def _is_own(self, name: str) -> bool:
+        try:
+            first = next(RunReader(self._shelf / name).read(), {})
+        except UserError:  # a lock or a folder whose first record is not there yet
+            return False
+        return any(self._word in str(word) for word in first.get("argv", ()))
+
+    def _read_records(self) -> list[dict[str, Any]]:
+        name = self._run_name()
+        return list(RunReader(self._shelf / name).read()) if name else []
+
+
+def _shorten(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: record[key] for key in _DENIAL_KEYS if key in record}
+
+
+def _read_start(path: Path) -> bytes:
+    """The first bytes of a file that the worker may have made: it may be a link, a pipe, or endless."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, WITNESS_LIMIT_BYTES)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
