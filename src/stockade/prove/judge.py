@@ -8,6 +8,7 @@ before and just after, else a dead network would pass. Everything else is not a 
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Any
 
 from stockade.prove.technique import Stopped, Technique
@@ -62,6 +63,8 @@ def find_refusal(technique: Technique, attempt: Try) -> str | None:
             if match is not None:
                 return f"{technique.layer}: {match}"
             continue
+        if stopped.seen and not any(word in stopped.seen for said in attempt.said for word in _words(said)):
+            continue
         for denial in attempt.denials:
             if _fits(stopped, denial):
                 layer = denial.get("layer") or technique.layer
@@ -77,7 +80,7 @@ def _fits(stopped: Stopped, denial: dict[str, Any]) -> bool:
             ("entry", stopped.entry),
             ("layer", stopped.layer),
         )
-    )
+    ) and all(fnmatchcase(str(denial.get(key)), wanted) for key, wanted in stopped.where.items())
 
 
 def _words(said: dict[str, Any]) -> list[str]:
@@ -89,7 +92,9 @@ def describe_stopped(stopped: Stopped) -> str:
     if stopped.silent:
         return f"the worker sees {' or '.join(stopped.silent)}"
     parts = (("reason", stopped.reason), ("entry", stopped.entry), ("layer", stopped.layer))
-    return ", ".join(f"{name} {' or '.join(words)}" for name, words in parts if words)
+    said = [f"{name} {' or '.join(words)}" for name, words in parts if words]
+    said += [f"{name} {wanted}" for name, wanted in stopped.where.items()]
+    return ", ".join(said + [f"and inside {' or '.join(stopped.seen)}"] * bool(stopped.seen))
 
 
 def describe_arrival(arrival: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ import os
 import secrets
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import msgspec
@@ -27,8 +29,9 @@ from msgspec import Struct
 
 from stockade.ledger.shelf import RunReader, list_runs
 from stockade.prove.host_services import HostServices
+from stockade.prove.scenery import Scenery
 from stockade.prove.sealed import sealed_proof
-from stockade.prove.stages import STAGES, STOCKADE, Scene
+from stockade.prove.stages import OPEN_TOO, STAGES, STOCKADE, Scene
 from stockade.prove.technique import ATTACKS_FOLDER, Technique, load_catalogue
 from stockade.prove.trial import Trial, Try
 from stockade.prove.witnesses import Sorted, list_seen, sort_seen
@@ -36,11 +39,13 @@ from stockade.prove.world_client import World
 
 PYTHON = "/usr/bin/python3"
 LIMIT_S = 20.0
-TOOLS = ("kit.py", "probe.py", "runner.py")
+# `RANGE_KEY` is what a rule's `credential:` may name: the gateway's own account at the range's provider.
+ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "RANGE_KEY": "range-provider-key"}
+TOOLS = ("kit.py", "native.py", "probe.py", "runner.py")
 BASE_POLICY = "version: 1\nrules:\n  - allow: allowed.test\n    ports: [80, 443]\n"
 _DENIAL_KEYS = (
     "seq", "id", "entry", "protocol", "reason", "rule", "risk", "name", "address", "port", "method", "path",
-    "raw", "sni", "host", "argv", "program", "call", "layer", "query_type", "why", "repeated",
+    "raw", "sni", "host", "argv", "program", "call", "layer", "file", "query_type", "why", "repeated",
 )  # fmt: skip
 
 
@@ -118,13 +123,17 @@ class Execution:
         self._shelf = Path(order.evidence) / "ledger"
         self._said: list[dict[str, Any]] = []
         self._runs_before: frozenset[str] = frozenset()
+        self._scenery = Scenery(folder, self._workspace, self._word, is_open)
 
     def run(self) -> Try:
-        self._prepare()
-        started = time.monotonic()
-        code, problem = self._execute()
-        seconds = time.monotonic() - started
-        seen = self._look()
+        try:
+            self._prepare()
+            started = time.monotonic()
+            code, problem = self._execute()
+            seconds = time.monotonic() - started
+            seen = self._look()
+        finally:
+            self._scenery.take_down()
         records = self._read_records()
         closing = records[-1] if records and records[-1]["kind"] == "run.closed" else {}
         return Try(
@@ -150,9 +159,11 @@ class Execution:
             shutil.copy(ATTACKS_FOLDER / name, self._workspace / name)
         if os.getuid() == 0:
             self._workspace.chmod(0o777)
-        text = BASE_POLICY + self._technique.rules.rstrip() + "\n" + self._technique.policy
-        self._policy.write_text(text)
         self._world.reset()
+        self._scenery.put_up(self._technique.before)
+        self._policy = self._scenery.policy or self._policy
+        text = BASE_POLICY + self._technique.rules.rstrip() + "\n" + self._technique.policy
+        self._policy.write_text(self._name_places(text))
         self._services.take()
         if self._technique.zone:
             self._world.set_dns(dict(self._technique.zone))
@@ -169,7 +180,7 @@ class Execution:
         told = {
             "attack": self._module,
             "word": self._word,
-            "facts": {**self._services.facts, "witness": str(self._workspace / "witness"), **self._facts()},
+            "facts": self._facts(),
             "folder": str(self._workspace),
             "open": self._is_open,
         }
@@ -180,12 +191,21 @@ class Execution:
             *STOCKADE, "run", "-q", "-p", str(self._policy), "--ledger", str(self._shelf),
             "--write", str(self._workspace),
             *(f"--without-layer={name}" for name in self._order.layers_off),
-            *(word for option in self._technique.options for word in shlex.split(option)),
+            *(word for option in self._technique.options for word in shlex.split(self._name_places(option))),
             "--", *worker,
         ]  # fmt: skip
 
     def _facts(self) -> dict[str, Any]:
-        return {"ledger": str(self._shelf), "policy": str(self._policy), "supervisor": os.getpid()}
+        own = {
+            "witness": str(self._workspace / "witness"),
+            "ledger": str(self._shelf),
+            "policy": str(self._policy),
+        }
+        return {**self._services.facts, **own, **self._scenery.facts}
+
+    def _name_places(self, text: str) -> str:
+        """`$shared`, `$report` and the other facts by their names."""
+        return Template(text).safe_substitute(self._facts())
 
     # --- meanwhile ----------------------------------------------------------------------------
 
@@ -197,7 +217,8 @@ class Execution:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+                env={**os.environ, **ENVIRONMENT},
+                pass_fds=self._scenery.descriptors,
             )
             timer = threading.Timer(LIMIT_S, worker.kill)
             timer.start()
@@ -229,11 +250,19 @@ class Execution:
             if "ask" not in said:
                 self._said.append(said)
                 continue
-            if not self._is_open:
-                STAGES[said["ask"]](Scene(self._folder, self._shelf, self._run_name(), self._policy))
+            if not self._is_open or said["ask"] in OPEN_TOO:
+                self._said += self._play(said["ask"])
             with suppress(BrokenPipeError):
                 worker.stdin.write(b"done\n")
                 worker.stdin.flush()
+
+    def _play(self, stage: str) -> list[dict[str, Any]]:
+        scene = Scene(
+            self._folder, self._workspace, self._shelf, self._run_name(), self._policy, self._facts(),
+            self._is_open, self._order.layers_off,
+        )  # fmt: skip
+        word = STAGES[stage](scene)
+        return [] if word is None else [{"stage": stage, "word": word}]
 
     # --- afterwards ---------------------------------------------------------------------------
 
@@ -244,6 +273,7 @@ class Execution:
         witness = self._workspace / "witness"
         if witness.exists() and self._word in witness.read_text(errors="replace"):
             seen.append({"what": "command", "text": self._word})
+        seen += self._scenery.look(self._said)
         return sort_seen(seen, self._technique.arrives, self._word, self._technique.reachable)
 
     def _worked(self, when: str, seen: Sorted) -> bool:
@@ -272,12 +302,29 @@ class Execution:
         return list(RunReader(self._shelf / name).read()) if name else []
 
 
+SOCKETS = {"vsock": (40, 1, 0), "mptcp": (2, 1, 262), "udp-lite": (2, 2, 136), "sctp": (2, 1, 132)}
+
+
+def _opens(family: int, kind: int, protocol: int) -> bool:
+    try:
+        socket.socket(family, kind, protocol).close()
+    except OSError:
+        return False
+    return True
+
+
 def find_missing(needs: tuple[str, ...]) -> str | None:
     """What of this the machine does not have, and how to get it; None if nothing is missing."""
     for need in needs:
         if need == "root":
             if os.geteuid() != 0:
                 return "needs root: an ordinary user cannot do this even in the open"
+        elif need in SOCKETS:
+            if not _opens(*SOCKETS[need]):
+                return f"needs {need}: this kernel has no such sockets"
+        elif need == "x86-64":
+            if os.uname().machine != "x86_64":
+                return "needs x86-64: the machine code of this attack is for it"
         elif shutil.which(need) is None:
             return f"needs {need}: apt install {need}"
     return None
