@@ -9,13 +9,15 @@ import shlex
 import shutil
 import time
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from stockade.errors import UserError
 from stockade.ledger.shelf import RunReader
 from stockade.prove.host_services import HostServices
 from stockade.prove.payload import PayloadEnd, run_payload
-from stockade.prove.stages import STAGES, STOCKADE, Scene
+from stockade.prove.scenery import Scenery
+from stockade.prove.stages import OPEN_TOO, STAGES, STOCKADE, Scene
 from stockade.prove.technique import ATTACKS_FOLDER, Technique
 from stockade.prove.trial import Order, Try
 from stockade.prove.witnesses import Permitted, Sorted, find_places, list_seen, sort_seen
@@ -26,11 +28,13 @@ PYTHON = "/usr/bin/python3"
 LIMIT_S = 20.0
 BROWSER_LIMIT_S = 60.0
 WITNESS_LIMIT_BYTES = 65536
-TOOLS = ("kit.py", "probe.py", "runner.py")
+# `RANGE_KEY` is what a rule's `credential:` may name: the gateway's own account at the range's provider.
+ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "RANGE_KEY": "range-provider-key"}
+TOOLS = ("kit.py", "native.py", "probe.py", "runner.py")
 BASE_POLICY = "version: 1\nrules:\n  - allow: allowed.test\n    ports: [80, 443]\n"
 _DENIAL_KEYS = (
     "seq", "id", "entry", "protocol", "reason", "rule", "risk", "name", "address", "port", "method", "path",
-    "raw", "sni", "host", "argv", "program", "call", "layer", "query_type", "why", "repeated",
+    "raw", "sni", "host", "argv", "program", "call", "layer", "file", "query_type", "why", "repeated",
 )  # fmt: skip
 
 
@@ -57,20 +61,25 @@ class Execution:
         self._policy = folder / "policy.yaml"
         self._shelf = Path(order.evidence) / "ledger"
         self._said: tuple[dict[str, Any], ...] = ()
+        self._staged: list[dict[str, Any]] = []
         self._runs_before: frozenset[str] = frozenset()
         self._run = ""
+        self._scenery = Scenery(folder, self._workspace, self._word, is_open)
 
     def run(self) -> Try:
-        self._prepare()
-        started = time.monotonic()
-        end = self._execute()
-        self._said = end.said
-        seconds = time.monotonic() - started
-        seen = self._look()
+        try:
+            self._prepare()
+            started = time.monotonic()
+            end = self._execute()
+            seconds = time.monotonic() - started
+            self._said = (*end.said, *self._staged)
+            seen = self._look()
+        finally:
+            self._scenery.take_down()
         records = self._read_records()
         closing = records[-1] if records and records[-1]["kind"] == "run.closed" else {}
         return Try(
-            said=end.said,
+            said=self._said,
             is_done=any(said.get("done") for said in end.said),
             allowed_before=self._worked("before", seen),
             allowed_after=self._worked("after", seen),
@@ -92,9 +101,11 @@ class Execution:
             shutil.copy(ATTACKS_FOLDER / name, self._workspace / name)
         if os.getuid() == 0:
             self._workspace.chmod(0o777)
-        text = BASE_POLICY + self._technique.rules.rstrip() + "\n" + self._technique.policy
-        self._policy.write_text(text)
         self._world.reset()
+        self._scenery.put_up(self._technique.before)
+        self._policy = self._scenery.policy or self._policy
+        text = BASE_POLICY + self._technique.rules.rstrip() + "\n" + self._technique.policy
+        self._policy.write_text(self._name_places(text))
         self._services.take()
         if self._technique.zone:
             self._world.set_dns(dict(self._technique.zone))
@@ -110,7 +121,7 @@ class Execution:
         told = {
             "attack": self._module,
             "word": self._word,
-            "facts": {**self._services.facts, "witness": str(self._workspace / "witness"), **self._facts()},
+            "facts": self._facts(),
             "folder": str(self._workspace),
             "open": self._is_open,
         }
@@ -121,12 +132,21 @@ class Execution:
             *STOCKADE, "run", "-q", "-p", str(self._policy), "--ledger", str(self._shelf),
             "--write", str(self._workspace),
             *(f"--without-layer={name}" for name in self._order.layers_off),
-            *(word for option in self._technique.options for word in shlex.split(option)),
+            *(word for option in self._technique.options for word in shlex.split(self._name_places(option))),
             "--", *worker,
         ]  # fmt: skip
 
     def _facts(self) -> dict[str, Any]:
-        return {"ledger": str(self._shelf), "policy": str(self._policy), "supervisor": os.getpid()}
+        own = {
+            "witness": str(self._workspace / "witness"),
+            "ledger": str(self._shelf),
+            "policy": str(self._policy),
+        }
+        return {**self._services.facts, **own, **self._scenery.facts}
+
+    def _name_places(self, text: str) -> str:
+        """`$shared`, `$report` and the other facts by their names."""
+        return Template(text).safe_substitute(self._facts())
 
     # --- meanwhile ----------------------------------------------------------------------------
 
@@ -134,15 +154,23 @@ class Execution:
         return run_payload(
             self._command(),
             folder=self._workspace,
-            environment={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            environment={**os.environ, **ENVIRONMENT},
+            descriptors=self._scenery.descriptors,
             mark=self._word,
             limit_s=BROWSER_LIMIT_S if self._technique.is_browser else LIMIT_S,
             answer=self._serve,
         )
 
     def _serve(self, asked: str) -> None:
-        if not self._is_open:
-            STAGES[asked](Scene(self._folder, self._shelf, self._run_name(), self._policy))
+        if self._is_open and asked not in OPEN_TOO:
+            return
+        scene = Scene(
+            self._folder, self._workspace, self._shelf, self._run_name(), self._policy, self._facts(),
+            self._is_open, self._order.layers_off,
+        )  # fmt: skip
+        word = STAGES[asked](scene)
+        if word is not None:
+            self._staged.append({"stage": asked, "word": word})
 
     # --- afterwards ---------------------------------------------------------------------------
 
@@ -151,6 +179,7 @@ class Execution:
         seen += self._services.take()
         if self._word.encode() in _read_start(self._workspace / "witness"):
             seen.append({"what": "command", "text": self._word})
+        seen += self._scenery.look(list(self._said))
         return sort_seen(seen, self._technique.arrives, self._permitted())
 
     def _permitted(self) -> Permitted:

@@ -10,6 +10,7 @@ have to agree with the ledger, else something may have gone unrecorded. Everythi
 from __future__ import annotations
 
 from collections import Counter
+from fnmatch import fnmatchcase
 from typing import Any
 
 from stockade.ledger.record import clean_text
@@ -73,6 +74,8 @@ def find_refusal(technique: Technique, trial: Trial) -> str | None:
             if word := _find_silent(stopped, trial):
                 return f"{technique.layer}: {word}"
             continue
+        if stopped.seen and not any(_count_words(trial.attempt)[word] for word in stopped.seen):
+            continue
         for denial in trial.attempt.denials:
             if _fits(stopped, denial):
                 return f"{layer_of(denial)}: {denial['reason']}"
@@ -94,7 +97,7 @@ def _fits(stopped: Stopped, denial: dict[str, Any]) -> bool:
             (denial.get("entry"), stopped.entry),
             (layer_of(denial), stopped.layer),
         )
-    )
+    ) and all(fnmatchcase(str(denial.get(key)), wanted) for key, wanted in stopped.where.items())
 
 
 def _find_silent(stopped: Stopped, trial: Trial) -> str | None:
@@ -114,7 +117,9 @@ def describe_stopped(stopped: Stopped) -> str:
     if stopped.silent:
         return f"the worker sees {' or '.join(stopped.silent)}, which it does not see in the open"
     parts = (("reason", stopped.reason), ("entry", stopped.entry), ("layer", stopped.layer))
-    return ", ".join(f"{name} {' or '.join(words)}" for name, words in parts if words)
+    said = [f"{name} {' or '.join(words)}" for name, words in parts if words]
+    said += [f"{name} {wanted}" for name, wanted in stopped.where.items()]
+    return ", ".join(said + [f"and inside {' or '.join(stopped.seen)}"] * bool(stopped.seen))
 
 
 def describe_arrival(arrival: dict[str, Any]) -> str:

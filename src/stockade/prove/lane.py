@@ -13,6 +13,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -71,12 +72,29 @@ class Lane:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+SOCKETS = {"vsock": (40, 1, 0), "mptcp": (2, 1, 262), "udp-lite": (2, 2, 136), "sctp": (2, 1, 132)}
+
+
+def _opens(family: int, kind: int, protocol: int) -> bool:
+    try:
+        socket.socket(family, kind, protocol).close()
+    except OSError:
+        return False
+    return True
+
+
 def find_missing(needs: tuple[str, ...]) -> str | None:
     """What of this the machine does not have, and how to get it; None if nothing is missing."""
     for need in needs:
         if need == "root":
             if os.geteuid() != 0:
                 return "needs root: an ordinary user cannot do this even in the open"
+        elif need in SOCKETS:
+            if not _opens(*SOCKETS[need]):
+                return f"needs {need}: this kernel has no such sockets"
+        elif need == "x86-64":
+            if os.uname().machine != "x86_64":
+                return "needs x86-64: the machine code of this attack is for it"
         elif shutil.which(need) is None:
             return f"needs {need}: apt install {need}"
     return None

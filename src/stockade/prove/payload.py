@@ -55,10 +55,12 @@ def run_payload(
     mark: str,
     limit_s: float,
     answer: Callable[[str], None],
+    descriptors: Sequence[int] = (),
 ) -> PayloadEnd:
     """Run it to its end, or to ours.
 
     Args:
+        descriptors: Those of ours that it inherits besides its standard streams.
         mark: A word that its processes carry in their environment, so that none outlives it.
         answer: Does what the payload asks the host for; the payload waits meanwhile.
     """
@@ -70,6 +72,7 @@ def run_payload(
         stderr=subprocess.PIPE,
         env={**environment, MARK: mark},
         start_new_session=True,
+        pass_fds=tuple(descriptors),
     )
     reading = _Reading(process, time.monotonic() + limit_s, answer)
     try:

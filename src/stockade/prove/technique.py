@@ -38,7 +38,7 @@ from stockade.errors import InternalError, UserError
 from stockade.vocabulary import Risk, Word
 
 ATTACKS_FOLDER = Path(__file__).parent / "attacks"
-NOT_TECHNIQUES = frozenset({"__init__.py", "kit.py", "probe.py", "runner.py"})
+NOT_TECHNIQUES = frozenset({"__init__.py", "kit.py", "native.py", "probe.py", "runner.py"})
 
 
 class Group(Word):
@@ -111,12 +111,17 @@ class Stopped(Struct, frozen=True, forbid_unknown_fields=True):
             kernel tells nobody (a mount without exec). Instead a step of the attack has to say one of these
             (its `errno`, `error` or `word`), and more often than the control says it: what fails in the open
             too is no refusal.
+        where: Keys of the record (`call`, `address`, `program`, …) and what they have to be, with `*`: which
+            of several refusals of one run is meant.
+        seen: Besides the record a step inside has to have met one of these errno names.
     """
 
     reason: tuple[str, ...] = ()
     entry: tuple[str, ...] = ()
     layer: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    where: dict[str, str] = {}
+    seen: tuple[str, ...] = ()
 
 
 class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,6 +140,7 @@ class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         zone: What names answer meanwhile (`world_dns.Entry`), besides the range's own cast.
         pages: What the world serves meanwhile at these paths, as HTML.
         options: More options of `stockade run`, for example `--phase scoring`.
+        before: What stands around it (`scenery.py`), for example a victim or a repository.
         stages: What the host does meanwhile (`stages.py`), for example `neighbour`.
         needs: What the machine must have: `root`, `gcc`, `chromium`, …; else it is not supported here.
         not_supported: Why this cannot be tried yet; it is listed, and counted apart.
@@ -158,6 +164,7 @@ class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     zone: dict[str, dict[str, Any]] = {}
     pages: dict[str, str] = {}
     options: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     not_supported: str | None = None
@@ -246,7 +253,7 @@ def _find_fault(technique: Technique) -> str:
     for stopped in technique.stopped:
         if not stopped.reason and not stopped.silent:
             return "a refusal without a reason fits any record"
-        if stopped.silent and (stopped.reason or stopped.entry or stopped.layer):
+        if stopped.silent and (stopped.reason or stopped.entry or stopped.layer or stopped.where):
             return "a refusal is on record or silent, not both"
     return ""
 
