@@ -36,7 +36,7 @@ from stockade.prove.world_client import World
 
 PYTHON = "/usr/bin/python3"
 LIMIT_S = 20.0
-TOOLS = ("kit.py", "probe.py", "runner.py")
+TOOLS = ("kit.py", "probe.py", "runner.py", "follow.py", "wire.py")
 BASE_POLICY = "version: 1\nrules:\n  - allow: allowed.test\n    ports: [80, 443]\n"
 _DENIAL_KEYS = (
     "seq", "id", "entry", "protocol", "reason", "rule", "risk", "name", "address", "port", "method", "path",

@@ -38,7 +38,7 @@ from stockade.errors import InternalError, UserError
 from stockade.vocabulary import Risk, Word
 
 ATTACKS_FOLDER = Path(__file__).parent / "attacks"
-NOT_TECHNIQUES = frozenset({"__init__.py", "kit.py", "probe.py", "runner.py"})
+NOT_TECHNIQUES = frozenset({"__init__.py", "kit.py", "probe.py", "runner.py", "follow.py", "wire.py"})
 
 
 class Group(Word):
@@ -87,9 +87,11 @@ class Witness(Struct, frozen=True, forbid_unknown_fields=True):
         address: Of tcp, udp, packet: equal, or any.
         port: The same.
         protocol: Of packet: `tcp`, `udp`, `icmp`, `icmp6` or a number.
-        name: Of question and request the host, with `*` (fnmatch); of host and state which one.
+        name: Of question and request the host, of tcp the server name in the TLS hello, with `*` (fnmatch);
+            of host and state which one.
         path: Of request, with `*`.
-        text: Must be among the first 200 bytes of a connection or datagram, or in the head of a request.
+        text: Must be among the first 200 bytes of a connection, datagram or question, or in the head of a
+            request.
     """
 
     what: str

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from stockade.prove.technique import Witness
+from stockade.prove.world_log import NAME_SERVERS
 
 Seen = dict[str, Any]
 # What the gateway asks upstream for the permitted request, and nothing else may be asked.
@@ -42,6 +43,7 @@ def list_seen(arrivals: Iterable[Seen], packets: Iterable[Seen], questions: Iter
                     "bytes": one["bytes"],
                     "text": one["first"],
                     "sni": one["sni"],
+                    "name": one["sni"] or "",
                 }
             )
         for request in one["requests"]:
@@ -54,7 +56,7 @@ def list_seen(arrivals: Iterable[Seen], packets: Iterable[Seen], questions: Iter
             )  # fmt: skip
     seen += [{"what": "packet", **one} for one in packets if one["protocol"] != "tcp"]
     seen += [
-        {"what": "question", "name": one["name"], "type": one["type"], "server": one["server"]}
+        {key: one[key] for key in ("name", "type", "server", "text")} | {"what": "question"}
         for one in questions
     ]
     return seen
@@ -108,7 +110,8 @@ def _is_permitted(seen: Seen, word: str, names: frozenset[str] | set[str]) -> bo
         case "tcp" | "udp":
             return word in seen["text"] or seen.get("sni") in names or _host_of(seen["text"]) in names
         case "packet":
-            return bool(seen["protocol"] == "udp" and seen["port"] == 53)
+            is_to_resolver = seen["port"] == 53 and seen["address"] in NAME_SERVERS
+            return bool(seen["protocol"] == "udp" and is_to_resolver)
     return False
 
 
