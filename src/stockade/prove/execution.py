@@ -18,7 +18,7 @@ from stockade.prove.host_services import HostServices
 from stockade.prove.payload import PayloadEnd, run_payload
 from stockade.prove.scenery import Scenery
 from stockade.prove.stages import OPEN_TOO, STAGES, STOCKADE, Scene
-from stockade.prove.technique import ATTACKS_FOLDER, Technique
+from stockade.prove.technique import ATTACKS_FOLDER, TOOLS, Technique
 from stockade.prove.trial import Order, Try
 from stockade.prove.witnesses import Permitted, Sorted, find_places, list_seen, sort_seen
 from stockade.prove.world_client import World
@@ -30,7 +30,6 @@ BROWSER_LIMIT_S = 60.0
 WITNESS_LIMIT_BYTES = 65536
 # `RANGE_KEY` is what a rule's `credential:` may name: the gateway's own account at the range's provider.
 ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "RANGE_KEY": "range-provider-key"}
-TOOLS = ("kit.py", "native.py", "probe.py", "runner.py")
 BASE_POLICY = "version: 1\nrules:\n  - allow: allowed.test\n    ports: [80, 443]\n"
 _DENIAL_KEYS = (
     "seq", "id", "entry", "protocol", "reason", "rule", "risk", "name", "address", "port", "method", "path",

@@ -38,7 +38,15 @@ from stockade.errors import InternalError, UserError
 from stockade.vocabulary import Risk, Word
 
 ATTACKS_FOLDER = Path(__file__).parent / "attacks"
-NOT_TECHNIQUES = frozenset({"__init__.py", "kit.py", "native.py", "probe.py", "runner.py"})
+# What attacks bring along into the worker; the rest of the folder is techniques.
+TOOLS = (
+    "follow.py",
+    "kit.py",
+    "native.py",
+    "probe.py",
+    "runner.py",
+    "wire.py",
+)
 
 
 class Group(Word):
@@ -87,9 +95,11 @@ class Witness(Struct, frozen=True, forbid_unknown_fields=True):
         address: Of tcp, udp, packet: equal, or any.
         port: The same.
         protocol: Of packet: `tcp`, `udp`, `icmp`, `icmp6` or a number.
-        name: Of question and request the host, with `*` (fnmatch); of host and state which one.
+        name: Of question and request the host, of tcp the server name in the TLS hello, with `*` (fnmatch);
+            of host and state which one.
         path: Of request, with `*`.
-        text: Must be among the first 200 bytes of a connection or datagram, or in the head of a request.
+        text: Must be among the first 200 bytes of a connection, datagram or question, or in the head of a
+            request.
     """
 
     what: Literal["tcp", "udp", "packet", "question", "request", "host", "command", "state"]
@@ -183,7 +193,7 @@ def load_catalogue(folder: Path = ATTACKS_FOLDER) -> list[Technique]:
         InternalError: A file does not describe itself as it should.
     """
     order = {group: number for number, group in enumerate(Group)}
-    files = sorted(path for path in folder.glob("*.py") if path.name not in NOT_TECHNIQUES)
+    files = sorted(path for path in folder.glob("*.py") if path.name not in (*TOOLS, "__init__.py"))
     return sorted((read_technique(path) for path in files), key=lambda one: (order[one.group], one.id))
 
 

@@ -17,10 +17,10 @@ from msgspec import Struct
 
 from stockade.net.address import AddressClass, classify_address, is_openable
 from stockade.prove.technique import Witness
+from stockade.prove.world_log import NAME_SERVERS
 
 Seen = dict[str, Any]
 ALLOWED_NAME = "allowed.test"
-NAME_SERVERS = frozenset({"9.9.9.9", "2620:fe::fe"})
 # ICMP "unreachable" (RFC 792, RFC 4443): what a kernel answers to a late reply of the name server.
 _UNREACHABLE = (("icmp", 3), ("icmp6", 1))
 
@@ -125,12 +125,12 @@ def list_seen(arrivals: Iterable[Seen], packets: Iterable[Seen], questions: Iter
             for request in one["requests"]
         ]  # fmt: skip
         if one["bytes"]:
-            whole = {"bytes": one["bytes"], "text": one["first"], "sni": one["sni"]}
+            whole = {"name": one["sni"] or "", "bytes": one["bytes"], "text": one["first"], "sni": one["sni"]}
             seen.append({"what": one["protocol"], **place, **whole, "requests": requests})
         seen += requests
     seen += [{"what": "packet", **one} for one in packets if one["protocol"] != "tcp"]
     seen += [
-        {"what": "question", "name": one["name"], "type": one["type"], "server": one["server"]}
+        {"what": "question", **{key: one[key] for key in ("name", "type", "server", "text")}}
         for one in questions
     ]
     return seen

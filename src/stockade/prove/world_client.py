@@ -8,6 +8,7 @@ from typing import Any
 
 from stockade.prove.sealed import SEALED_VARIABLE, ask
 from stockade.prove.world_dns import Entry
+from stockade.prove.world_log import NAME_SERVERS
 
 
 class World:
@@ -75,4 +76,4 @@ def _besides_questions(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _is_name_question(one: dict[str, Any]) -> bool:
-    return one["port"] == 53 and one["address"] in ("9.9.9.9", "2620:fe::fe")
+    return one["port"] == 53 and one["address"] in NAME_SERVERS
