@@ -57,6 +57,10 @@ class Lane:
             return Trial(id=order.id, control=Try(), attempt=Try(), not_supported=technique.not_supported)
         if missing := find_missing(technique.needs):
             return Trial(id=order.id, control=Try(), attempt=Try(), not_supported=missing)
+        if technique.is_browser:
+            from stockade.prove.browser_execution import perform_in_browser
+
+            return perform_in_browser(technique, order, self._world, self._services, self._base)
         control = self._try(technique, order, is_open=True) if order.has_control else Try()
         attempt = self._try(technique, order, is_open=False)
         return Trial(id=order.id, control=control, attempt=attempt, layers_off=order.layers_off)
