@@ -84,7 +84,7 @@ class Execution:
             allowed_after=self._worked("after", seen),
             arrived=seen.arrived,
             stray=() if self._is_open else seen.stray,
-            denials=tuple(_shorten(one) for one in records if one.get("verdict") == "deny"),
+            denials=tuple(shorten_record(one) for one in records if one.get("verdict") == "deny"),
             closing=closing,
             exit_code=end.code,
             problem=end.problem,
@@ -176,15 +176,10 @@ class Execution:
     def _look(self) -> Sorted:
         seen = list_seen(*self._world.everything())
         seen += self._services.take()
-        if self._word.encode() in _read_start(self._workspace / "witness"):
+        if self._word.encode() in read_start(self._workspace / "witness"):
             seen.append({"what": "command", "text": self._word})
         seen += self._scenery.look(list(self._said))
-        return sort_seen(seen, self._technique.arrives, self._permitted())
-
-    def _permitted(self) -> Permitted:
-        zone = {**cast(), **self._technique.zone}
-        places = find_places(self._technique.reachable, zone, "internal:" in self._technique.policy)
-        return Permitted(self._word, places)
+        return sort_seen(seen, self._technique.arrives, find_permitted(self._technique, self._word))
 
     def _worked(self, when: str, seen: Sorted) -> bool:
         """The permitted request was answered, and the world saw it: neither alone would do."""
@@ -216,11 +211,18 @@ class Execution:
         return list(RunReader(self._shelf / name).read()) if name else []
 
 
-def _shorten(record: dict[str, Any]) -> dict[str, Any]:
+def find_permitted(technique: Technique, word: str) -> Permitted:
+    """What may arrive while this technique is tried, by its policy and by what names answer."""
+    zone = {**cast(), **technique.zone}
+    return Permitted(word, find_places(technique.reachable, zone, "internal:" in technique.policy))
+
+
+def shorten_record(record: dict[str, Any]) -> dict[str, Any]:
+    """A refusal as the judge and the evidence need it."""
     return {key: record[key] for key in _DENIAL_KEYS if key in record}
 
 
-def _read_start(path: Path) -> bytes:
+def read_start(path: Path) -> bytes:
     """The first bytes of a file that the worker may have made: it may be a link, a pipe, or endless."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

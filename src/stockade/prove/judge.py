@@ -18,6 +18,7 @@ from stockade.prove.technique import Layer, Stopped, Technique
 from stockade.prove.trial import Judgement, Result, Trial, Try
 
 _SHOWN = 120
+NO_CONTROL = Try()
 
 
 def judge(technique: Technique, trial: Trial) -> Judgement:
@@ -28,7 +29,7 @@ def judge(technique: Technique, trial: Trial) -> Judgement:
         return _say(technique, Result.LEAKED, f"it arrived: {describe_arrival(leak[0])}")
     if problem := find_problem(trial):
         return _say(technique, Result.INCONCLUSIVE, problem)
-    found = find_refusal(technique, trial)
+    found = find_refusal(technique, trial.attempt, trial.control)
     if found is None:
         wanted = "; ".join(map(describe_stopped, technique.stopped))
         return _say(
@@ -67,16 +68,16 @@ def _find_gap(trial: Trial) -> str:
     return ""
 
 
-def find_refusal(technique: Technique, trial: Trial) -> str | None:
+def find_refusal(technique: Technique, attempt: Try, control: Try = NO_CONTROL) -> str | None:
     """Who refused it for one of the expected reasons; None if nobody did."""
     for stopped in technique.stopped:
         if stopped.silent:
-            if word := _find_silent(stopped, trial):
+            if word := _find_silent(stopped, attempt, control):
                 return f"{technique.layer}: {word}"
             continue
-        if stopped.seen and not any(_count_words(trial.attempt)[word] for word in stopped.seen):
+        if stopped.seen and not any(_count_words(attempt)[word] for word in stopped.seen):
             continue
-        for denial in trial.attempt.denials:
+        for denial in attempt.denials:
             if _fits(stopped, denial):
                 return f"{layer_of(denial)}: {denial['reason']}"
     return None
@@ -100,9 +101,9 @@ def _fits(stopped: Stopped, denial: dict[str, Any]) -> bool:
     ) and all(fnmatchcase(str(denial.get(key)), wanted) for key, wanted in stopped.where.items())
 
 
-def _find_silent(stopped: Stopped, trial: Trial) -> str | None:
+def _find_silent(stopped: Stopped, attempt: Try, control: Try) -> str | None:
     """An error that the worker met more often than the control did: in the open it proves no refusal."""
-    contained, in_the_open = _count_words(trial.attempt), _count_words(trial.control)
+    contained, in_the_open = _count_words(attempt), _count_words(control)
     return next((word for word in stopped.silent if contained[word] > in_the_open[word]), None)
 
 

@@ -50,11 +50,11 @@ class Permitted(Struct, frozen=True):
 
     def is_own_request(self, seen: Seen) -> bool:
         """Whether this is one of the two permitted requests, exactly."""
-        paths = [f"/?permitted={when}-{self.word}" for when in ("before", "after")]
+        queries = [f"permitted={when}-{self.word}" for when in ("before", "after")]
         return bool(
             seen["what"] == "request"
             and (seen["method"], seen["name"], seen["port"]) == ("GET", ALLOWED_NAME, 80)
-            and seen["path"] in paths
+            and seen["path"].partition("?")[2] in queries
             and self.has_place(ALLOWED_NAME, seen["address"])
         )
 
