@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("src", "tests", "tools", "examples", "pyproject.toml", "README.md", "Makefile", ".importlinter")
+COPIED = (
+    "src", "tests", "tools", "docs", "examples", "pyproject.toml", "README.md", "Makefile", ".importlinter",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -26,18 +26,17 @@ from stockade.browser.transcript import Album, Transcript, write_transcript
 from stockade.browser.worker import Worker
 from stockade.errors import HostError, StockadeError
 from stockade.ledger.shelf import RunReader
+from stockade.prove.execution import find_permitted, read_start, shorten_record
 from stockade.prove.host_services import HostServices
 from stockade.prove.judge import find_refusal
 from stockade.prove.open_browser import OpenPlace
 from stockade.prove.technique import Technique
-from stockade.prove.trial import Trial, Try
+from stockade.prove.trial import Order, Trial, Try
 from stockade.prove.witnesses import Sorted, list_seen, sort_seen
 from stockade.prove.world_client import World
 
 if TYPE_CHECKING:
     from playwright.sync_api import Playwright
-
-    from stockade.prove.lane import Order
 
 POLICY = "version: 1\ninclude: [exec/browser]\nrules:\n  - allow: allowed.test\n    ports: [80, 443]\n"
 # A service worker wants a secure origin, and the range's certificates are nobody's.
@@ -123,7 +122,7 @@ class _BrowserExecution:
         seen = self._look()
         records = list(self._records())
         denials = tuple(record for record in records if record.get("verdict") == "deny")
-        closing = records[-1] if records and records[-1]["kind"] == "run.closed" else {}
+        closed = [record for record in records if record["kind"] == "run.closed"]
         shutil.rmtree(self._folder, ignore_errors=True)
         return Try(
             said=tuple(self._said),
@@ -132,8 +131,8 @@ class _BrowserExecution:
             allowed_after=self._worked("after", seen),
             arrived=seen.arrived,
             stray=() if self._is_open else seen.stray,
-            denials=tuple(_shorten(record) for record in denials),
-            closing=closing,
+            denials=tuple(shorten_record(record) for record in denials),
+            closing=closed[-1] if closed else {},
             exit_code=None if problem else 0,
             problem=problem,
             seconds=round(time.monotonic() - started, 3),
@@ -223,7 +222,9 @@ class _BrowserExecution:
         return bool(self._look().arrived)
 
     def _was_refused(self) -> bool:
-        denials = tuple(_shorten(record) for record in self._records() if record.get("verdict") == "deny")
+        denials = tuple(
+            shorten_record(record) for record in self._records() if record.get("verdict") == "deny"
+        )
         return find_refusal(self._technique, Try(said=tuple(self._said), denials=denials)) is not None
 
     def _keep(self, transcript: Transcript) -> None:
@@ -240,14 +241,13 @@ class _BrowserExecution:
 
     def _look(self) -> Sorted:
         world = self._world
-        seen = list_seen(world.arrivals(), world.packets(), world.dns_questions())
-        # The host's kernel tells of its multicast groups (IGMP), late, after WebRTC in the control joined one.
+        seen = list_seen(*world.everything())
+        # The host's kernel tells of its multicast groups (IGMP) after WebRTC in the control joined one.
         seen = [one for one in seen if one.get("protocol") != "2"]
         seen += self._host_arrivals()
-        witness = self._workspace / "witness"
-        if witness.exists() and self._word in witness.read_text(errors="replace"):
+        if self._word.encode() in read_start(self._workspace / "witness"):
             seen.append({"what": "command", "text": self._word})
-        return sort_seen(seen, self._technique.arrives, self._word, self._technique.reachable)
+        return sort_seen(seen, self._technique.arrives, find_permitted(self._technique, self._word))
 
     def _host_arrivals(self) -> list[dict[str, Any]]:
         """What the host's services received during this execution, however often one looks."""
@@ -264,12 +264,6 @@ class _BrowserExecution:
         for run in reversed(self._runs):  # the browser's own last, so that its end is the last record
             if (self._shelf / run).is_dir():
                 yield from RunReader(self._shelf / run).read()
-
-
-def _shorten(record: dict[str, Any]) -> dict[str, Any]:
-    from stockade.prove.lane import _DENIAL_KEYS
-
-    return {key: record[key] for key in _DENIAL_KEYS if key in record}
 
 
 @cache

