@@ -35,10 +35,13 @@ def test_the_root_holds_only_what_is_listed(contained: Contained) -> None:
     assert "'usr'" in shown
 
 
-def test_nothing_outside_the_private_folders_can_be_written(contained: Contained) -> None:
+@pytest.mark.parametrize("layers_off", [(), ("--without-layer", "landlock")], ids=["sealed", "view-alone"])
+def test_nothing_outside_the_private_folders_can_be_written(
+    contained: Contained, layers_off: tuple[str, ...]
+) -> None:
     closed = ["/new", "/etc/new", "/usr/new", "/etc/hosts", "/.stockade/new", str(contained.work / "new")]
     open_ = ["/tmp/new", "/run/new", "/var/tmp/new", "/home/worker/new", "/dev/shm/new", "/home/new"]
-    result = contained.python(WRITE, *closed, *open_)
+    result = contained.python(WRITE, *closed, *open_, options=layers_off)
     assert result.out.count("refused") == len(closed)
     assert result.out.count("wrote") == len(open_)
     # What was written there was written nowhere: the host has no such files.

@@ -70,7 +70,7 @@ class HostServices:
 
     def take(self) -> list[dict[str, Any]]:
         """What arrived since the last time, with at least one byte."""
-        time.sleep(0.02)  # what was sent is in our buffers; the threads have to note it
+        time.sleep(0.01)  # what was sent is in our buffers; the threads have to note it
         with self._lock:
             found, self._arrivals = self._arrivals, []
         return [one for one in found if one["bytes"]]

@@ -191,6 +191,9 @@ class World:
             case "dns_questions":
                 self._settle()
                 return self.zone.questions
+            case "everything":
+                self._settle()
+                return [self.log.arrivals(), self.log.packets(), self.zone.questions]
             case "set_dns":
                 self.zone.set(order["entries"])
             case "set_pages":
@@ -367,12 +370,13 @@ def parse_packet(frame: bytes) -> dict[str, Any] | None:
         return None
     port = int.from_bytes(frame[start + 2 : start + 4], "big") if protocol in (6, 17, 132, 136) else 0
     names = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6"}
-    return {
+    packet = {
         "protocol": names.get(protocol, str(protocol)),
         "address": address,
         "port": port,
         "bytes": len(frame) - start,
     }
+    return {**packet, "type": frame[start]} if protocol in (1, 58) else packet
 
 
 def main() -> None:

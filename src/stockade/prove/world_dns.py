@@ -34,7 +34,7 @@ PUBLIC6 = "2606:2800:220:1::34"
 METADATA = "169.254.169.254"
 
 
-def _cast() -> dict[str, Entry]:
+def cast() -> dict[str, Entry]:
     """Who is who in the range: friends first, then the names that lie."""
     friends = {
         name: {"a": [PUBLIC]} for name in ("allowed.test", "app.test", "www.allowed.test", "api.allowed.test")
@@ -100,7 +100,7 @@ class Zone:
 
     def reset(self) -> None:
         """Back to the cast, all counts at zero."""
-        self._entries = _cast()
+        self._entries = cast()
         self._asked: Counter[tuple[str, str]] = Counter()
         self.questions: list[dict[str, Any]] = []
 

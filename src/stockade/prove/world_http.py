@@ -34,6 +34,8 @@ FAKE_CREDENTIALS = (
 )
 _WEBSOCKET_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _CHUNK = 1 << 16
+# Of pages that a test or an attack lays down; a browser takes no script under another type.
+_PAGE_TYPES = {".js": "text/javascript", ".css": "text/css", ".pdf": "application/pdf", ".txt": "text/plain"}
 
 
 class Request:
@@ -140,7 +142,8 @@ class Site:
             return
         page = self.pages.get(exchange.request.path)
         if page is not None:
-            exchange.send(200, page.encode(), [("Content-Type", "text/html; charset=utf-8")])
+            kind = _PAGE_TYPES.get(os.path.splitext(exchange.request.path)[1], "text/html; charset=utf-8")
+            exchange.send(200, page.encode(), [("Content-Type", kind)])
             return
         for pattern, handler in self._routes:
             if match := pattern.fullmatch(exchange.request.path):
