@@ -18,4 +18,4 @@ ATTACK = {
 
 
 def attempt(kit):
-    kit.resolve(f"{kit.word}.x.evil.test")
+    kit.resolve(f"{kit.word * 4}.x.evil.test")  # 48 characters: no ordinary label

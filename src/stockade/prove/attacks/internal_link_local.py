@@ -4,7 +4,7 @@
 unknown to any list. IPv6 adds a zone to the address, `fe80::1%lo`, which parsers cut off,
 keep or choke on.
 
-Not covered: what a link-local multicast asks for (technique dns-multicast).
+Not covered: what is asked of the whole link by multicast (technique roads-multicast).
 """
 
 ATTACK = {
