@@ -18,5 +18,7 @@ ATTACK = {
 
 
 def attempt(kit):
-    kit.talk("allowed.test", 80, "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n", patience=0.1)
+    kit.talk(
+        "allowed.test", 80, "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n", patience=0.1
+    )
     kit.talk("allowed.test", 80, "CONNECT evil.test:443 HTTP/1.1\r\nHost: allowed.test\r\n\r\n", patience=0.1)

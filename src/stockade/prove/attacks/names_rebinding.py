@@ -14,9 +14,7 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-350", "CWE-367", "R049", "R052"],
     "rules": "  - allow: turn.test\n    ports: [80]\n",
-    "zone": {
-        "turn.test": {"ttl": 0, "sequence": [{"a": ["93.184.216.34"]}, {"a": ["169.254.169.254"]}]}
-    },
+    "zone": {"turn.test": {"ttl": 0, "sequence": [{"a": ["93.184.216.34"]}, {"a": ["169.254.169.254"]}]}},
     "reachable": ["turn.test"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
     "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
