@@ -21,7 +21,7 @@ from typing import NoReturn
 
 import msgspec
 
-from stockade.errors import StockadeError
+from stockade.errors import HostError, StockadeError
 from stockade.prove.execution import Execution
 from stockade.prove.host_services import HostServices
 from stockade.prove.sealed import sealed_proof
@@ -37,10 +37,12 @@ class Lane:
 
     Raises:
         ContainmentError: This network has a way out; nothing was tried.
+        HostError: There is no world here that could be attacked.
     """
 
     def __init__(self) -> None:
-        sealed_proof()
+        if sealed_proof().device is None:
+            raise HostError("no-range", "a lane runs in a range and nowhere else", "stockade prove")
         self._base = Path(tempfile.mkdtemp(prefix="lane-"))
         self._base.chmod(0o755)
         self._world = World()

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
@@ -25,6 +26,7 @@ START_LIMIT_S = 60.0
 # Two executions at their own limits (execution.py), each with the time that ending it may take.
 TRIAL_LIMIT_S = 150.0
 END_LIMIT_S = 8.0
+COMMAND = (sys.executable, "-m", "stockade.prove.range", "--", sys.executable, "-m", "stockade.prove.lane")
 _LINE_LIMIT_BYTES = 64 * 1024 * 1024
 
 
@@ -39,9 +41,7 @@ class LaneProcess:
         is_closed: `close` was called: what fails from then on is no news.
     """
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "stockade.prove.range", "--"]
-        command += [sys.executable, "-m", "stockade.prove.lane"]
+    def __init__(self, command: Sequence[str] = COMMAND) -> None:
         self.is_closed = False
         self._buffer = b""
         self._errors: deque[bytes] = deque(maxlen=20)

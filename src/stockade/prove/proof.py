@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from queue import SimpleQueue
 
 from msgspec import Struct
 
@@ -78,14 +79,15 @@ def run_jobs(
     waiting = deque(sorted(jobs, key=lambda job: not job.technique.is_browser))
     count = lanes or os.cpu_count() or 1
     lock = threading.Lock()
-    workers = [_Worker(waiting, evidence, note, lock) for _ in range(min(count, len(waiting)))]
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
+    workers = [_Worker(waiting, evidence, note, lock, ended) for _ in range(min(count, len(waiting)))]
     try:
         for worker in workers:
             worker.thread.start()
-        for worker in workers:
-            worker.thread.join()
-            if worker.failure is not None:
-                raise worker.failure
+        for _ in workers:
+            failure = ended.get()  # of whichever ends next, so that none waits for another's long trial
+            if failure is not None:
+                raise failure
     finally:
         waiting.clear()
         for worker in workers:
@@ -101,13 +103,14 @@ class _Worker:
         evidence: Path,
         note: Callable[[Job, Trial], None],
         lock: threading.Lock,
+        ended: SimpleQueue[BaseException | None],
     ) -> None:
-        self.failure: BaseException | None = None
         self.thread = threading.Thread(target=self._work, daemon=True)
         self._waiting = waiting
         self._evidence = evidence
         self._note = note
         self._lock = lock
+        self._ended = ended
         self._lane: LaneProcess | None = None
         self._deaths = 0
         self._is_closing = False
@@ -121,17 +124,19 @@ class _Worker:
             self.thread.join(0.05)
 
     def _work(self) -> None:
+        failure: BaseException | None = None
         try:
             while self._waiting and not self._is_closing:
                 self._perform(self._waiting.popleft())
         except IndexError:  # another thread took the last one
             pass
         except BaseException as problem:  # noqa: BLE001  # handed to the caller's thread, which raises it
-            self.failure = problem
+            failure = problem
             self._waiting.clear()
         finally:
             if self._lane is not None:
                 self._lane.close()
+            self._ended.put(failure)
 
     def _perform(self, job: Job) -> None:
         if self._lane is None:
