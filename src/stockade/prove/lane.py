@@ -28,7 +28,7 @@ import msgspec
 from msgspec import Struct
 
 from stockade.ledger.shelf import RunReader, list_runs
-from stockade.prove.host_services import HostServices
+from stockade.prove.host_services import HostServices, has_vsock_loopback
 from stockade.prove.scenery import Scenery
 from stockade.prove.sealed import sealed_proof
 from stockade.prove.stages import OPEN_TOO, STAGES, STOCKADE, Scene
@@ -302,7 +302,7 @@ class Execution:
         return list(RunReader(self._shelf / name).read()) if name else []
 
 
-SOCKETS = {"vsock": (40, 1, 0), "mptcp": (2, 1, 262), "udp-lite": (2, 2, 136), "sctp": (2, 1, 132)}
+SOCKETS = {"mptcp": (2, 1, 262), "udp-lite": (2, 2, 136), "sctp": (2, 1, 132)}
 
 
 def _opens(family: int, kind: int, protocol: int) -> bool:
@@ -322,6 +322,9 @@ def find_missing(needs: tuple[str, ...]) -> str | None:
         elif need in SOCKETS:
             if not _opens(*SOCKETS[need]):
                 return f"needs {need}: this kernel has no such sockets"
+        elif need == "vsock-loopback":
+            if not has_vsock_loopback():
+                return "needs a VSOCK loopback: modprobe vsock_loopback, and a kernel that has it here"
         elif need == "x86-64":
             if os.uname().machine != "x86_64":
                 return "needs x86-64: the machine code of this attack is for it"
