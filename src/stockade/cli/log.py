@@ -28,7 +28,17 @@ from stockade.cli.log_words import (
     show_verdict,
 )
 from stockade.errors import UserError
-from stockade.ledger.record import ATTEMPT, CLOSED, HEARTBEAT, KINDS, OPENED, OUTCOME, VERDICTS, clean_text
+from stockade.ledger.record import (
+    ATTEMPT,
+    CLOSED,
+    HEARTBEAT,
+    KINDS,
+    OPENED,
+    OUTCOME,
+    STEP_OUTCOME,
+    VERDICTS,
+    clean_text,
+)
 from stockade.ledger.shelf import Record, RunReader, RunState, ShelfFollower, find_run, list_resting_runs
 from stockade.vocabulary import Entry
 
@@ -316,7 +326,9 @@ class TablePrinter:
         if record["kind"] == ATTEMPT:
             self._attempt(record)
         else:
-            what = f"↳ of {record.get('of')}:" if record["kind"] == OUTCOME else record["kind"]
+            what = (
+                f"↳ of {record.get('of')}:" if record["kind"] in (OUTCOME, STEP_OUTCOME) else record["kind"]
+            )
             words = _summary(record, self._brief.get(record["kind"]))
             self._print(f"{show_clock(record)}  {what}  {words}", DIM)
 

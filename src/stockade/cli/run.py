@@ -71,6 +71,18 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="record which command opened each connection, also of those let through (refusals always)",
     )
+    parser.add_argument(
+        "--debugging-pipe",
+        action="store_true",
+        help="standard input and output become the command's descriptors 3 and 4, as a browser that is "
+        "driven from outside has them; its own output goes to standard error",
+    )
+    parser.add_argument(
+        "--run-id",
+        default="",
+        metavar="ID",
+        help="call the run so in the ledger (default: by time and chance)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
     parser.add_argument("--json", action="store_true", help="with --dry-run: print all of it as one object")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no summary at the end")

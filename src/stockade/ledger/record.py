@@ -30,8 +30,13 @@ OUTCOME: Final = "outcome"
 CLOSED: Final = "run.closed"
 HEARTBEAT: Final = "heartbeat"
 RECOVERED: Final = "recovered"
+STEP: Final = "agent.step"
+STEP_OUTCOME: Final = "agent.outcome"
 KINDS: Final = frozenset(
-    (OPENED, ATTEMPT, OUTCOME, "policy.changed", "phase.changed", HEARTBEAT, RECOVERED, CLOSED)
+    (
+        *(OPENED, ATTEMPT, OUTCOME, STEP, STEP_OUTCOME),
+        *("policy.changed", "phase.changed", HEARTBEAT, RECOVERED, CLOSED),
+    )
 )
 VERDICTS: Final = frozenset(("deny", "proxy", "allow"))
 
@@ -471,7 +476,7 @@ def _shape_problem(kind: str, fields: Mapping[str, object], seq: int) -> str | N
             return "an attempt carries one verdict: deny, proxy or allow"
     elif "verdict" in fields:
         return "only an attempt carries a verdict"
-    if kind == OUTCOME:
+    if kind in (OUTCOME, STEP_OUTCOME):
         of = fields.get("of")
         if type(of) is not int or not 0 < of < seq:
             return "an outcome points to an earlier record by `of`"

@@ -8,67 +8,30 @@ what they try at the same time cannot be confused.
 from __future__ import annotations
 
 import os
-import queue
-import subprocess
-import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
 
-import msgspec
+from msgspec import Struct
 
-from stockade.errors import ContainmentError, HostError
+from stockade.errors import HostError
 from stockade.prove.judge import judge
-from stockade.prove.lane import Order
+from stockade.prove.lane_process import LaneEnded, LaneProcess
 from stockade.prove.technique import Technique
-from stockade.prove.trial import Judged, Trial, Try
+from stockade.prove.trial import Judged, Order, Trial, Try
 
 Tell = Callable[[Judged], None]
+RESTARTS = 1  # of each lane
 
 
-class LaneProcess:
-    """One lane as a child process; `perform` blocks until the trial is there."""
+class Job(Struct, frozen=True):
+    """One technique to try, with these layers given up; in the open too if it has no control yet."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "stockade.prove.range", "--"]
-        command += [sys.executable, "-m", "stockade.prove.lane"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def perform(self, order: Order) -> Trial:
-        """Have one order done.
-
-        Raises:
-            HostError: The lane ended; what it said stands on standard error.
-        """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(msgspec.json.encode(order) + b"\n")
-            self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            code = self._process.wait()
-            if code == ContainmentError.exit_code:
-                raise ContainmentError(
-                    "not-sealed", "a lane is not sealed off the network; it says how above"
-                )
-            raise HostError(
-                "lane-ended", f"a lane of the range ended with code {code} while trying {order.id}"
-            )
-        return msgspec.json.decode(line, type=Trial)
-
-    def close(self) -> None:
-        """End it; the range ends with it."""
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+    technique: Technique
+    layers_off: tuple[str, ...] = ()
+    has_control: bool = True
 
 
 def run_proof(
@@ -77,7 +40,6 @@ def run_proof(
     tell: Tell,
     *,
     layers_off: tuple[str, ...] = (),
-    controls: dict[str, Try] | None = None,
     lanes: int | None = None,
 ) -> list[Judged]:
     """Try all techniques and judge them; the result is in the order of the catalogue.
@@ -85,53 +47,127 @@ def run_proof(
     Args:
         evidence: Folder for ledgers and screenshots.
         tell: Called after each, in the order in which they end.
-        controls: Those of an earlier proof, by technique, instead of trying them again (ablation).
 
     Raises:
         HostError: This host cannot make the range.
         ContainmentError: A lane found a way out of its network; nothing was tried there.
     """
     chosen = list(techniques)
-    # The long ones first, so that no lane ends with one of them while the others are idle.
-    waiting: queue.SimpleQueue[Technique] = queue.SimpleQueue()
-    for technique in sorted(chosen, key=lambda one: not one.is_browser):
-        waiting.put(technique)
     judged: dict[str, Judged] = {}
-    failures: list[BaseException] = []
-    lock = threading.Lock()
 
-    def work() -> None:
-        lane = None
-        try:
-            lane = LaneProcess()
-            while not failures:
-                try:
-                    technique = waiting.get_nowait()
-                except queue.Empty:
-                    return
-                known = None if controls is None else controls.get(technique.id)
-                order = Order(
-                    id=technique.id, evidence=str(evidence), layers_off=layers_off, has_control=known is None
-                )
-                trial = lane.perform(order)
-                if known is not None:
-                    trial = msgspec.structs.replace(trial, control=known)
-                one = Judged(trial=trial, judgement=judge(technique, trial))
-                with lock:
-                    judged[technique.id] = one
-                    tell(one)
-        except BaseException as problem:  # noqa: BLE001  # handed to the caller's thread, which raises it
-            failures.append(problem)
-        finally:
-            if lane is not None:
-                lane.close()
+    def note(job: Job, trial: Trial) -> None:
+        one = Judged(trial=trial, judgement=judge(job.technique, trial))
+        judged[job.technique.id] = one
+        tell(one)
 
-    count = lanes or min(os.cpu_count() or 1, len(chosen)) or 1
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    run_jobs([Job(technique, layers_off) for technique in chosen], evidence, note, lanes)
     return [judged[technique.id] for technique in chosen]
+
+
+def run_jobs(
+    jobs: Iterable[Job], evidence: Path, note: Callable[[Job, Trial], None], lanes: int | None = None
+) -> None:
+    """Have all jobs done in lanes; `note` is called with each trial, one call at a time.
+
+    However this is left, by an error or an interrupt too, no lane is left running.
+
+    Raises:
+        HostError: This host cannot make the range, or lanes die again and again.
+        ContainmentError: A lane found a way out of its network; nothing was tried there.
+    """
+    # The long ones first, so that no lane ends with one of them while the others are idle.
+    waiting = deque(sorted(jobs, key=lambda job: not job.technique.is_browser))
+    count = lanes or os.cpu_count() or 1
+    lock = threading.Lock()
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
+    workers = [_Worker(waiting, evidence, note, lock, ended) for _ in range(min(count, len(waiting)))]
+    try:
+        for worker in workers:
+            worker.thread.start()
+        for _ in workers:
+            failure = ended.get()  # of whichever ends next, so that none waits for another's long trial
+            if failure is not None:
+                raise failure
+    finally:
+        waiting.clear()
+        for worker in workers:
+            worker.close()
+
+
+class _Worker:
+    """A thread that keeps one lane at work."""
+
+    def __init__(
+        self,
+        waiting: deque[Job],
+        evidence: Path,
+        note: Callable[[Job, Trial], None],
+        lock: threading.Lock,
+        ended: SimpleQueue[BaseException | None],
+    ) -> None:
+        self.thread = threading.Thread(target=self._work, daemon=True)
+        self._waiting = waiting
+        self._evidence = evidence
+        self._note = note
+        self._lock = lock
+        self._ended = ended
+        self._lane: LaneProcess | None = None
+        self._deaths = 0
+        self._is_closing = False
+
+    def close(self) -> None:
+        """End the lane, and with it the thread."""
+        self._is_closing = True
+        while self.thread.is_alive():
+            if self._lane is not None:
+                self._lane.close()
+            self.thread.join(0.05)
+
+    def _work(self) -> None:
+        failure: BaseException | None = None
+        try:
+            while self._waiting and not self._is_closing:
+                self._perform(self._waiting.popleft())
+        except IndexError:  # another thread took the last one
+            pass
+        except BaseException as problem:  # noqa: BLE001  # handed to the caller's thread, which raises it
+            failure = problem
+            self._waiting.clear()
+        finally:
+            if self._lane is not None:
+                self._lane.close()
+            self._ended.put(failure)
+
+    def _perform(self, job: Job) -> None:
+        if self._lane is None:
+            self._lane = LaneProcess()
+            self._lane.start()
+        order = Order(
+            id=job.technique.id,
+            evidence=str(self._evidence),
+            layers_off=job.layers_off,
+            has_control=job.has_control,
+        )
+        try:
+            trial = self._lane.perform(order)
+        except LaneEnded as end:
+            if self._is_closing:
+                return
+            trial = self._replace(job, end)
+        with self._lock:
+            self._note(job, trial)
+
+    def _replace(self, job: Job, end: LaneEnded) -> Trial:
+        """The technique says nothing; the next one gets a new lane, once."""
+        assert self._lane is not None
+        self._lane.close()
+        self._deaths += 1
+        if self._deaths > RESTARTS:
+            raise HostError(
+                "lane-ended",
+                f"lanes end again and again, the last while trying {job.technique.id}: {end}",
+                "try that one alone with --only; `stockade doctor` says what this host can do",
+            ) from end
+        self._lane = None
+        said = Try(problem=str(end))
+        return Trial(id=job.technique.id, control=said, attempt=said, layers_off=job.layers_off)

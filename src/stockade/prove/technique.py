@@ -29,7 +29,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -38,7 +38,15 @@ from stockade.errors import InternalError, UserError
 from stockade.vocabulary import Risk, Word
 
 ATTACKS_FOLDER = Path(__file__).parent / "attacks"
-NOT_TECHNIQUES = frozenset({"__init__.py", "kit.py", "probe.py", "runner.py"})
+# What attacks bring along into the worker; the rest of the folder is techniques.
+TOOLS = (
+    "follow.py",
+    "kit.py",
+    "native.py",
+    "probe.py",
+    "runner.py",
+    "wire.py",
+)
 
 
 class Group(Word):
@@ -87,12 +95,14 @@ class Witness(Struct, frozen=True, forbid_unknown_fields=True):
         address: Of tcp, udp, packet: equal, or any.
         port: The same.
         protocol: Of packet: `tcp`, `udp`, `icmp`, `icmp6` or a number.
-        name: Of question and request the host, with `*` (fnmatch); of host and state which one.
+        name: Of question and request the host, of tcp the server name in the TLS hello, with `*` (fnmatch);
+            of host and state which one.
         path: Of request, with `*`.
-        text: Must be among the first 200 bytes of a connection or datagram, or in the head of a request.
+        text: Must be among the first 200 bytes of a connection, datagram or question, or in the head of a
+            request.
     """
 
-    what: str
+    what: Literal["tcp", "udp", "packet", "question", "request", "host", "command", "state"]
     address: str | None = None
     port: int | None = None
     protocol: str | None = None
@@ -105,15 +115,23 @@ class Stopped(Struct, frozen=True, forbid_unknown_fields=True):
     """One way in which the refusal may be on record: an attempt of the ledger with one of each.
 
     Attributes:
+        reason: Words of the decision; one is needed, since a refusal without one would fit any record.
+        layer: Who signs: `seccomp` or `notify`, `room` for what the packet filter turns away, else `gateway`.
         silent: No record can exist, because what was tried is not there for the worker (the view) or the
-            kernel tells nobody (a mount without exec): the answer inside has to be one of these errno names
-            or words instead, at the step with that number or at any.
+            kernel tells nobody (a mount without exec). Instead a step of the attack has to say one of these
+            (its `errno`, `error` or `word`), and more often than the control says it: what fails in the open
+            too is no refusal.
+        where: Keys of the record (`call`, `address`, `program`, …) and what they have to be, with `*`: which
+            of several refusals of one run is meant.
+        seen: Besides the record a step inside has to have met one of these errno names.
     """
 
     reason: tuple[str, ...] = ()
     entry: tuple[str, ...] = ()
     layer: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    where: dict[str, str] = {}
+    seen: tuple[str, ...] = ()
 
 
 class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -132,7 +150,8 @@ class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         zone: What names answer meanwhile (`world_dns.Entry`), besides the range's own cast.
         pages: What the world serves meanwhile at these paths, as HTML.
         options: More options of `stockade run`, for example `--phase scoring`.
-        stages: What the host does meanwhile (`stages.py`), for example `neighbour`.
+        before: What stands around it (`scenery.py`), for example a victim or a neighbour.
+        stages: What the host does meanwhile (`stages.py`), for example `scoring`.
         needs: What the machine must have: `root`, `gcc`, `chromium`, …; else it is not supported here.
         not_supported: Why this cannot be tried yet; it is listed, and counted apart.
         page: Of a browser attack: what the attacker's page (`http://allowed.test/attack/ID`) says, as HTML.
@@ -155,6 +174,7 @@ class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     zone: dict[str, dict[str, Any]] = {}
     pages: dict[str, str] = {}
     options: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     not_supported: str | None = None
@@ -173,7 +193,7 @@ def load_catalogue(folder: Path = ATTACKS_FOLDER) -> list[Technique]:
         InternalError: A file does not describe itself as it should.
     """
     order = {group: number for number, group in enumerate(Group)}
-    files = sorted(path for path in folder.glob("*.py") if path.name not in NOT_TECHNIQUES)
+    files = sorted(path for path in folder.glob("*.py") if path.name not in (*TOOLS, "__init__.py"))
     return sorted((read_technique(path) for path in files), key=lambda one: (order[one.group], one.id))
 
 
@@ -202,7 +222,10 @@ def read_technique(path: Path) -> Technique:
     Raises:
         InternalError: It has no docstring, no `ATTACK`, or one that is not as it should be.
     """
-    tree = ast.parse(path.read_text(), str(path))
+    try:
+        tree = ast.parse(path.read_text(), str(path))
+    except (SyntaxError, ValueError) as error:
+        raise InternalError("bad-attack", f"{path}: {error}") from error
     text = ast.get_docstring(tree)
     described = [
         node.value
@@ -216,12 +239,33 @@ def read_technique(path: Path) -> Technique:
     about, not_covered = _split(text)
     try:
         fields: dict[str, Any] = ast.literal_eval(described[0])
-        return msgspec.convert(
+        technique = msgspec.convert(
             {"id": path.stem.replace("_", "-"), "about": about, "not_covered": not_covered, **fields},
             Technique,
         )
     except (ValueError, TypeError, msgspec.ValidationError) as error:
         raise InternalError("bad-attack", f"{path}: {error}") from error
+    if problem := _find_fault(technique):
+        raise InternalError("bad-attack", f"{path}: {problem}")
+    return technique
+
+
+def _find_fault(technique: Technique) -> str:
+    """What would make its judgement worthless; empty if nothing does."""
+    if not technique.references:
+        return "no reference"
+    if technique.not_supported is not None:
+        return ""
+    if not technique.arrives:
+        return "nothing could show that it arrived"
+    if not technique.stopped:
+        return "no refusal is expected"
+    for stopped in technique.stopped:
+        if not stopped.reason and not stopped.silent:
+            return "a refusal without a reason fits any record"
+        if stopped.silent and (stopped.reason or stopped.entry or stopped.layer or stopped.where):
+            return "a refusal is on record or silent, not both"
+    return ""
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -9,6 +9,22 @@ from msgspec import Struct
 from stockade.vocabulary import Word
 
 
+class Order(Struct, frozen=True, kw_only=True):
+    """What a lane is asked to do.
+
+    Attributes:
+        id: The technique.
+        layers_off: `--without-layer` of the contained execution; `everything` runs it in the open once more.
+        has_control: False where an ablation has the control already.
+        evidence: Folder into which ledgers and screenshots go.
+    """
+
+    id: str
+    evidence: str
+    layers_off: tuple[str, ...] = ()
+    has_control: bool = True
+
+
 class Try(Struct, frozen=True, kw_only=True):
     """One execution of a technique, in the open or contained.
 

@@ -31,7 +31,14 @@ from stockade.prove import world_dns
 from stockade.prove.authority import Authority
 from stockade.prove.sealed import probe_links
 from stockade.prove.world_http import Site, create_git_repository
-from stockade.prove.world_log import Arrival, WorldLog
+from stockade.prove.world_log import NAME_SERVERS, Arrival, WorldLog
+from stockade.prove.world_proxy import (
+    HTTP_PROXY_PORT,
+    PROXY_ADDRESS,
+    SOCKS_PORT,
+    serve_http_proxy,
+    serve_socks,
+)
 
 HTTP_PORTS = (80, 2375, 3000, 5000, 8000, 8080, 8081, 8899, 9100, 11434)
 TLS_PORTS = (443, 853, 8443)
@@ -42,7 +49,6 @@ BANNERS = {
     587: b"220 range ESMTP\r\n",
 }
 UDP_PORTS = (53, 67, 123, 161, 443, 500, 1900, 3478, 4433, 4500, 5353, 8125, 9000, 51820)
-DNS_SERVERS = frozenset({"9.9.9.9", "2620:fe::fe"})
 
 _CONNECTION_TIMEOUT_S = 120.0
 _IPV6_RECVPKTINFO, _IPV6_PKTINFO = 49, 50
@@ -93,6 +99,7 @@ class World:
         plan: dict[int, Handler] = dict.fromkeys(HTTP_PORTS, serve_http)
         plan |= dict.fromkeys(TLS_PORTS, serve_tls) | dict.fromkeys(ECHO_PORTS, serve_echo)
         plan |= dict.fromkeys(BANNERS, serve_banner) | {53: serve_dns}
+        plan |= dict.fromkeys((HTTP_PROXY_PORT, SOCKS_PORT), serve_proxy)
         for port, handler in plan.items():
             _spawn(self._accept, _tcp_listener(family, port), handler)
 
@@ -135,7 +142,7 @@ class World:
             port = server.getsockname()[1]
             arrival = self.log.open("udp", address, port, source[0])
             arrival.note_bytes(data)
-            if port == 53 and address in DNS_SERVERS:
+            if port == 53 and address in NAME_SERVERS:
                 _spawn(self._answer_dns, family, server, data, address, source)
 
     def _answer_dns(self, family: int, server: socket.socket, data: bytes, address: str, source: Any) -> None:
@@ -184,6 +191,9 @@ class World:
             case "dns_questions":
                 self._settle()
                 return self.zone.questions
+            case "everything":
+                self._settle()
+                return [self.log.arrivals(), self.log.packets(), self.zone.questions]
             case "set_dns":
                 self.zone.set(order["entries"])
             case "set_pages":
@@ -248,10 +258,19 @@ def serve_banner(world: World, connection: socket.socket, arrival: Arrival) -> N
 
 
 def serve_dns(world: World, connection: socket.socket, arrival: Arrival) -> None:
-    if arrival.address in DNS_SERVERS:
+    if arrival.address in NAME_SERVERS:
         world_dns.serve_tcp(world.zone, connection, arrival.address)
     else:
         _read_to_end(connection, arrival)
+
+
+def serve_proxy(world: World, connection: socket.socket, arrival: Arrival) -> None:
+    if arrival.address != PROXY_ADDRESS:
+        _read_to_end(connection, arrival)
+    elif arrival.port == SOCKS_PORT:
+        serve_socks(connection)
+    else:
+        serve_http_proxy(connection)
 
 
 def _read_to_end(connection: socket.socket, arrival: Arrival) -> None:
@@ -351,12 +370,13 @@ def parse_packet(frame: bytes) -> dict[str, Any] | None:
         return None
     port = int.from_bytes(frame[start + 2 : start + 4], "big") if protocol in (6, 17, 132, 136) else 0
     names = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6"}
-    return {
+    packet = {
         "protocol": names.get(protocol, str(protocol)),
         "address": address,
         "port": port,
         "bytes": len(frame) - start,
     }
+    return {**packet, "type": frame[start]} if protocol in (1, 58) else packet
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from stockade.prove.sealed import SEALED_VARIABLE, ask
 from stockade.prove.world_dns import Entry
+from stockade.prove.world_log import NAME_SERVERS
 
 
 class World:
@@ -47,6 +48,11 @@ class World:
         """All HTTP requests that arrived (method, path, host, head, body_bytes), over all connections."""
         return [request for arrival in self.arrivals(**wanted) for request in arrival["requests"]]
 
+    def everything(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+        """Arrivals, packets, questions; what is for the name server stands among the questions only."""
+        arrivals, packets, questions = ask(self._control, {"do": "everything"})
+        return _besides_questions(arrivals), _besides_questions(packets), questions
+
     def dns_questions(self, name: str | None = None) -> list[dict[str, Any]]:
         """Questions that reached the name server (name, type, transport, server)."""
         questions: list[dict[str, Any]] = ask(self._control, {"do": "dns_questions"})
@@ -65,5 +71,9 @@ class World:
         ask(self._control, {"do": "swallow", "addresses": list(addresses)})
 
 
+def _besides_questions(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [one for one in found if not _is_name_question(one)]
+
+
 def _is_name_question(one: dict[str, Any]) -> bool:
-    return one["port"] == 53 and one["address"] in ("9.9.9.9", "2620:fe::fe")
+    return one["port"] == 53 and one["address"] in NAME_SERVERS

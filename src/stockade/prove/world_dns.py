@@ -22,6 +22,8 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
+from stockade.prove.world_log import FIRST_BYTES
+
 Entry = dict[str, Any]
 """One name: `a`, `aaaa`, `txt` (lists), `cname`, `ttl`, `rcode`, `delay_s`, `drop`, `truncate` (UDP only),
 `sequence` (a list of entries: the n-th question of one type gets the n-th, over and over)."""
@@ -32,7 +34,7 @@ PUBLIC6 = "2606:2800:220:1::34"
 METADATA = "169.254.169.254"
 
 
-def _cast() -> dict[str, Entry]:
+def cast() -> dict[str, Entry]:
     """Who is who in the range: friends first, then the names that lie."""
     friends = {
         name: {"a": [PUBLIC]} for name in ("allowed.test", "app.test", "www.allowed.test", "api.allowed.test")
@@ -98,7 +100,7 @@ class Zone:
 
     def reset(self) -> None:
         """Back to the cast, all counts at zero."""
-        self._entries = _cast()
+        self._entries = cast()
         self._asked: Counter[tuple[str, str]] = Counter()
         self.questions: list[dict[str, Any]] = []
 
@@ -110,11 +112,11 @@ class Zone:
                 if entry is not None:
                     self._entries[name.lower()] = entry
 
-    def note_question(self, name: str, kind: str, transport: str, server: str) -> None:
+    def note_question(self, name: str, kind: str, transport: str, server: str, wire: bytes) -> None:
+        """Remember a question; `text` is the message as it came, for what hides beside the question."""
+        noted = {"time": time.time(), "name": name, "type": kind, "transport": transport, "server": server}
         with self._lock:
-            self.questions.append(
-                {"time": time.time(), "name": name, "type": kind, "transport": transport, "server": server}
-            )
+            self.questions.append({**noted, "text": wire[:FIRST_BYTES].decode("latin-1")})
 
     def find(self, name: str, kind: str) -> Entry | None:
         """The entry in force for this question; a script moves on by one step per question of a type."""
@@ -149,7 +151,7 @@ def answer(zone: Zone, wire: bytes, transport: str, server: str) -> bytes | None
     asked = query.question[0]
     name = asked.name.to_text(omit_final_dot=True).lower()
     kind = dns.rdatatype.to_text(asked.rdtype)
-    zone.note_question(name, kind, transport, server)
+    zone.note_question(name, kind, transport, server, wire)
     response = dns.message.make_response(query, recursion_available=True)
     if not _fill(zone, response, name, kind, transport):
         return None

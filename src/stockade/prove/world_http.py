@@ -34,6 +34,8 @@ FAKE_CREDENTIALS = (
 )
 _WEBSOCKET_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _CHUNK = 1 << 16
+# Of pages that a test or an attack lays down; a browser takes no script under another type.
+_PAGE_TYPES = {".js": "text/javascript", ".css": "text/css", ".pdf": "application/pdf", ".txt": "text/plain"}
 
 
 class Request:
@@ -90,6 +92,7 @@ class Site:
             for pattern, handler in (
                 (r"/status/(\d+)", _status),
                 (r"/redirect", _redirect),
+                (r"/answer-with", _answer_with),
                 (r"/bytes/(\d+)", _bytes),
                 (r"/chunked/(\d+)", _chunked),
                 (r"/drip/(\d+)", _drip),
@@ -139,7 +142,8 @@ class Site:
             return
         page = self.pages.get(exchange.request.path)
         if page is not None:
-            exchange.send(200, page.encode(), [("Content-Type", "text/html; charset=utf-8")])
+            kind = _PAGE_TYPES.get(os.path.splitext(exchange.request.path)[1], "text/html; charset=utf-8")
+            exchange.send(200, page.encode(), [("Content-Type", kind)])
             return
         for pattern, handler in self._routes:
             if match := pattern.fullmatch(exchange.request.path):
@@ -236,6 +240,12 @@ def _status(exchange: Exchange, match: re.Match[str]) -> None:
 def _redirect(exchange: Exchange, _: re.Match[str]) -> None:
     target = exchange.request.query.get("to", "/")
     exchange.send(int(exchange.number("code", 302)), b"moved\n", [("Location", target)])
+
+
+def _answer_with(exchange: Exchange, _: re.Match[str]) -> None:
+    """A field of the asker's choice in the head of the answer: `Refresh`, `Alt-Svc`, …"""
+    query = exchange.request.query
+    exchange.send(200, b"look at the head\n", [(query["name"], query["value"])])
 
 
 def _bytes(exchange: Exchange, match: re.Match[str]) -> None:

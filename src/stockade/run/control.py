@@ -1,4 +1,4 @@
-"""How an operator changes a running room: another policy, the next phase.
+"""How an operator changes a running room: another policy, the next phase; and how a driver notes its steps.
 
 An abstract Unix socket in the gateway's own network namespace. The worker has another
 network namespace, so this name does not exist for it (unix(7), abstract sockets), and
@@ -128,8 +128,13 @@ class ControlSocket:
                 self._replace_policy(Path(str(request.get("file"))), done)
             case "phase":
                 self._change_phase(str(request.get("phase")), request.get("reopen") is True, done)
+            case "step" | "step-outcome":
+                from stockade.run.agent_steps import record_step
+
+                record_step(session, request, done)
             case _:
-                raise UserError("bad-request", "the control socket knows status, policy and phase")
+                known = "status, policy, phase, step and step-outcome"
+                raise UserError("bad-request", f"the control socket knows {known}")
 
     def _replace_policy(self, file: Path, done: Reply) -> None:
         from stockade.policy.canonical import canonical_document

@@ -30,6 +30,7 @@ def opening_fields(session: Session) -> dict[str, object]:
         "commands_named": "all" if options.names_commands else "refused",
         "enforced": session.sandbox.facts.to_fields(),
         "layers_off": sorted(options.layers_off),
+        "debugging_pipe": options.debugging_pipe,
         "limits": {
             "connections": policy.limits.connections,
             "upload_bytes": policy.limits.upload_bytes,

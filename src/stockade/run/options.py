@@ -23,6 +23,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         as_json: The plan of a dry run is printed as one JSON object.
         layers_off: Layers that the operator gave up.
         names_commands: Name the command of every attempt on the network, not only of refusals.
+        debugging_pipe: The caller's standard input and output are the command's descriptors 3 and 4.
+        run_id: What the run is called in the ledger; empty: a new name.
     """
 
     argv: tuple[str, ...]
@@ -40,6 +42,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     is_quiet: bool = False
     layers_off: frozenset[str] = frozenset()
     names_commands: bool = False
+    debugging_pipe: bool = False
+    run_id: str = ""
 
 
 def parse_options(args: argparse.Namespace) -> RunOptions:
@@ -75,6 +79,8 @@ def parse_options(args: argparse.Namespace) -> RunOptions:
         is_quiet=args.quiet,
         layers_off=frozenset(args.without_layer),
         names_commands=args.name_commands,
+        debugging_pipe=args.debugging_pipe,
+        run_id=args.run_id,
     )
 
 

@@ -93,6 +93,7 @@ def plan_run(options: RunOptions, policy: Policy, shelf: Path, run_id: str) -> S
         limits=_limits_of(policy),
         exec=policy.exec or ExecPolicy(),
         layers_off=options.layers_off,
+        debugging_pipe=options.debugging_pipe,
         run_id=run_id,
         cache_folder=str(cache or ""),
     )

@@ -107,6 +107,7 @@ class Session:
         )
         self.room = None if sockets is None else self._open_room(sockets)
         self.control = ControlSocket(self)
+        self.steps: set[int] = set()  # of an agent outside, whose outcome is not on record yet
 
     def run(self, report: ReportFile | None) -> int:
         """Let the worker go, serve it until it ends, and close the record."""

@@ -37,7 +37,7 @@ def run_contained(options: RunOptions) -> int:
     workspace = os.path.realpath(find_workspace())
     folders = worker_folders(options, policy)
     shelf = find_shelf(options, workspace, folders)
-    run_id = new_run_id(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.urandom(4))
+    run_id = options.run_id or new_run_id(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.urandom(4))
     report = None
     if options.report is not None and not options.is_dry_run:
         from stockade.run.report import ReportFile

@@ -106,8 +106,16 @@ def open_data(plan: SandboxPlan, stage_text: bytes) -> dict[str, int]:
     opened = {target: _memory_file(content) for target, content in contents.items()}
     for mount in plan.mounts:
         if mount.kind is MountKind.COPY:
-            opened[mount.target] = os.open(mount.source, os.O_RDONLY | os.O_CLOEXEC)
+            opened[mount.target] = _open_copied(mount.source)
     return opened
+
+
+def _open_copied(source: str) -> int:
+    """A file of the host that is not there is an empty one inside (a host may have no resolv.conf)."""
+    try:
+        return os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return _memory_file(b"")
 
 
 _HAVE_DATA = (MountKind.DATA, MountKind.COVER)

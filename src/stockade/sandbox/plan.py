@@ -51,6 +51,7 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
         limits: Limits that somebody named.
         exec: Which programs may run besides the command.
         layers_off: Layers given up by ``--without-layer``.
+        debugging_pipe: The caller's input and output are the command's descriptors 3 and 4.
         run_id: Shown inside; gives no right.
         cache_folder: Where searches of library folders are remembered; empty: nowhere.
     """
@@ -66,6 +67,7 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
     limits: LimitRequest = LimitRequest()
     exec: ExecPolicy = ExecPolicy()
     layers_off: frozenset[str] = frozenset()
+    debugging_pipe: bool = False
     run_id: str = ""
     cache_folder: str = ""
 
@@ -148,6 +150,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
         stops, holds: Files and folders that are made for the length of the run, to be covered too
             (detour.py, hold.py).
         kept_links, watched, homes: For the review at the end (left_behind.py).
+        debugging_pipe: Copies of the caller's input and output are the worker's descriptors 3 and 4.
         terminal: The worker gets a terminal of ours; `stderr_in_terminal` if its standard
             error goes there too.
         worker_uid, worker_gid: Who the worker is on the host.
@@ -174,6 +177,7 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     homes: frozenset[str]
     terminal: bool
     stderr_in_terminal: bool
+    debugging_pipe: bool
     worker_uid: int
     worker_gid: int
     started_as_root: bool
@@ -214,13 +218,18 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
             f"worker: {who}; no capabilities, no new privileges",
             "room: " + ("own network, every way leads to the gateway" if self.has_room else "GIVEN UP"),
             *(f"{name}: GIVEN UP" for name in seal.LAYERS if name in self.layers_off),
-            "streams: " + ("a terminal of ours" if self.terminal else "pipes"),
+            "streams: " + self._streams(),
         ]
         lines += self.seal.describe()
         lines += self.limits.describe()
         lines += [f"view: {mount.describe()}" for mount in self.mounts]
         lines += [f"environment: {name}={value}" for name, value in sorted(self.environment.items())]
         return lines
+
+    def _streams(self) -> str:
+        if self.debugging_pipe:
+            return "pipes; the caller's input and output are its descriptors 3 and 4"
+        return "a terminal of ours" if self.terminal else "pipes"
 
 
 def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
@@ -255,7 +264,7 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         program=host.program,
         cwd=host.workspace.path,
         environment=environment,
-        mounts=tuple(plan_mounts(host)),
+        mounts=tuple(plan_mounts(host, has_room="room" not in request.layers_off)),
         workspace=Path(host.workspace.path),
         writable=tuple(Path(fact.path) for fact in host.write),
         readable=tuple(Path(fact.path) for fact in host.read),
@@ -267,8 +276,9 @@ def plan_sandbox(request: SandboxRequest, host: HostFacts) -> SandboxPlan:
         kept_links=host.kept_links,
         watched=host.watched,
         homes=host.homes,
-        terminal=host.stdin_is_terminal and host.stdout_is_terminal,
+        terminal=host.stdin_is_terminal and host.stdout_is_terminal and not request.debugging_pipe,
         stderr_in_terminal=host.stderr_is_terminal,
+        debugging_pipe=request.debugging_pipe,
         worker_uid=host.uid,
         worker_gid=host.gid,
         started_as_root=host.started_as_root,
@@ -324,13 +334,13 @@ def _refuse_missing_layers(layers_off: frozenset[str], host: HostFacts) -> None:
 # --- the view ------------------------------------------------------------------------------
 
 
-def plan_mounts(host: HostFacts) -> list[Mount]:
+def plan_mounts(host: HostFacts, has_room: bool = True) -> list[Mount]:
     """The whole view in order; see view.py for why in this order."""
     mounts = base_mounts(
         root_links=host.root_links, root_folders=host.root_folders, etc=host.etc, caches=host.caches
     )
     mounts += proc_mounts(host.proc)
-    mounts += identity_mounts(host.uid, host.gid)
+    mounts += identity_mounts(host.uid, host.gid, has_room)
     folders = by_depth([*_library_mounts(host), *_operator_mounts(host)])
     mounts += folders
     writable = [mount.target for mount in folders if mount.kind is MountKind.WRITABLE]

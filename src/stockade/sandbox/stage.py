@@ -10,7 +10,7 @@ What must stay true:
 * End of file on the lifeline ends this process at any time. The kernel then kills
   all others in the PID namespace, so nobody outlives a supervisor that was killed.
 * The worker cannot look into this process (undumpable) and inherits nothing from it
-  but its three standard streams.
+  but its three standard streams, or those and a debugging pipe on 3 and 4.
 * Signals that the worker sends to PID 1 have no effect: the kernel drops those for
   which an init has no handler, and the only handler here does nothing.
 
@@ -132,7 +132,7 @@ def receive_order(lifeline: _socket.socket) -> tuple[list[bytes], list[int]]:
     wanted = 4
     while len(data) < wanted:
         part, rights, _flags, _address = lifeline.recvmsg(
-            1 << 16, _socket.CMSG_SPACE(12), _socket.MSG_CMSG_CLOEXEC
+            1 << 16, _socket.CMSG_SPACE(16), _socket.MSG_CMSG_CLOEXEC
         )
         if not part:
             posix._exit(1)  # the supervisor is gone: nothing has started, nothing will
@@ -269,7 +269,7 @@ def apply_limits(text: bytes) -> None:
 
 
 def become_worker(order: list[bytes], streams: list[int], slave: int, report: int) -> None:
-    """In the child: own group, default signals, the three streams, the folder, the program."""
+    """In the child: own group, default signals, the streams, the folder, the program."""
     step = "setup"
     try:
         posix.setpgid(0, 0)
@@ -280,9 +280,11 @@ def become_worker(order: list[bytes], streams: list[int], slave: int, report: in
             if number not in (9, 19, 32, 33):  # KILL and STOP cannot be set, the C library keeps two
                 _signal.signal(number, _signal.SIG_DFL)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+        if len(streams) > 3:
+            streams, report = out_of_the_way(streams, report)
         for target, source in enumerate(streams):
             posix.dup2(source, target, True)
-        posix.closerange(3, report)
+        posix.closerange(len(streams), report)
         posix.closerange(report + 1, EVERY_FD)
         cwd, program, limits, argc = order[1], order[2], order[4], int(order[5])
         step = "limits"
@@ -296,6 +298,12 @@ def become_worker(order: list[bytes], streams: list[int], slave: int, report: in
         error = failure.errno or 5
     posix.write(report, f"{step} {error}".encode())
     posix._exit(127)
+
+
+def out_of_the_way(streams: list[int], report: int) -> tuple[list[int], int]:
+    """Give them high numbers: a target beyond the three may be a source's own number, or the report's."""
+    moved = [posix.dup2(source, 100 + target, False) for target, source in enumerate(streams)]
+    return moved, posix.dup2(report, 100 + len(streams), False)
 
 
 class Watch:

@@ -41,6 +41,20 @@ class Stdio:
         self.places = "012"
         self._input = InputPump(self._reactor, 0, in_write)
 
+    def open_debugging_pipe(self) -> None:
+        """The caller's input and output become the worker's descriptors 3 and 4, as of a driven browser.
+
+        Nothing of the caller's is handed over: 3 and 4 are pipes of ours that are copied, as the three are.
+        The worker's own standard input is at its end, its output goes to the caller's standard error.
+        """
+        in_read, in_write = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(in_write, False)
+        nothing, end = os.pipe2(os.O_CLOEXEC)
+        os.close(end)
+        self.theirs = [nothing, self._open_output(2), in_read, self._open_output(1)]
+        self.places = "01123"
+        self._input = InputPump(self._reactor, 0, in_write)
+
     def open_terminal(self, master: int, on_insistence: Callable[[], None], *, with_stderr: bool) -> None:
         """Use a terminal whose master side this is; standard error may stay apart in a pipe."""
         from stockade.sandbox.console import Console

@@ -431,6 +431,8 @@ class Sandbox:
             master, self._master = self._master, -1
             with_stderr = self.plan.stderr_in_terminal
             self._stdio.open_terminal(master, self._insisted, with_stderr=with_stderr)
+        elif self.plan.debugging_pipe:
+            self._stdio.open_debugging_pipe()
         else:
             self._stdio.open_pipes()
         return self._stdio

@@ -147,8 +147,11 @@ def base_mounts(
     return mounts
 
 
-def identity_mounts(uid: int, gid: int) -> list[Mount]:
-    """The small files of /etc that we write ourselves."""
+def identity_mounts(uid: int, gid: int, has_room: bool = True) -> list[Mount]:
+    """The small files of /etc that we write ourselves.
+
+    Without the room nobody answers at the gateway's address, so names come from where the host gets them.
+    """
     shell = "/bin/sh"
     passwd = f"root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n{USER}:x:{uid}:{gid}::{HOME}:{shell}\n"
     group = f"root:x:0:\n{USER}:x:{gid}:\n"
@@ -167,10 +170,13 @@ def identity_mounts(uid: int, gid: int) -> list[Mount]:
         "resolv.conf": "nameserver 198.18.0.1\noptions ndots:1\n",
         "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
     }
-    return [
+    if not has_room:
+        del files["resolv.conf"]
+    mounts = [
         Mount(kind=MountKind.DATA, target=f"/etc/{name}", data=text.encode(), mode=0o444)
         for name, text in files.items()
     ]
+    return mounts if has_room else [*mounts, bind("/etc/resolv.conf", MountKind.COPY, "as on the host")]
 
 
 def hide_mounts(path: str, is_folder: bool, why: str, covers: tuple[int, int] | None = None) -> list[Mount]:

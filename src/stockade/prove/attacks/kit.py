@@ -120,6 +120,14 @@ class Kit:
             answers["result"] = function(*arguments)
         return self.say(answers)
 
+    def shell(self, program="/bin/sh"):
+        """Start a shell, by whatever name, that leaves the word."""
+        return self.run(program, "-c", self.witness_script())
+
+    def effect(self, name):
+        """Vouch for an effect that only this process can see: what the call gave has been used."""
+        return self.say({"effect": name})
+
     # --- with the host ------------------------------------------------------------------------
 
     def wait_for(self, what):

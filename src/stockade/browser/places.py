@@ -1,0 +1,162 @@
+"""Where the browser and what belongs to it are started: contained, by `stockade run`.
+
+The proof has a second place, without containment, for the controls of its attacks
+(`prove/open_browser.py`); it exists inside the range only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Protocol
+
+from stockade.errors import HostError
+from stockade.ledger.record import new_run_id
+
+BROWSERS = (
+    "/usr/lib/chromium/chromium",
+    "/usr/lib64/chromium-browser/chromium-browser",
+    "/opt/google/chrome/chrome",
+)
+PYTHON = "/usr/bin/python3"
+ANSWER_LIMIT_BYTES = 4 << 20
+
+
+def find_browser() -> str:
+    """The browser's own program; its launcher in /usr/bin is a shell script, which the preset does not list.
+
+    Raises:
+        HostError: There is none.
+    """
+    for path in BROWSERS:
+        if os.access(path, os.X_OK):
+            return path
+    raise HostError(
+        "no-browser", "Chromium is not installed", "apt install chromium (Fedora: dnf install chromium)"
+    )
+
+
+class Helper:
+    """A contained process that answers JSON lines (a terminal, a way to a model)."""
+
+    def __init__(self, command: list[str], run: str, folder: Path, environment: dict[str, str]) -> None:
+        self.run = run
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=environment
+        )
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """One question, one answer; an `error` in it if the process is gone."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(question).encode() + b"\n")
+            self._process.stdin.flush()
+            answer = json.loads(self._process.stdout.readline(ANSWER_LIMIT_BYTES))
+        except (OSError, ValueError) as error:
+            return {"error": type(error).__name__, "detail": "the contained process is gone"}
+        return answer if isinstance(answer, dict) else {"error": "ValueError", "detail": "no JSON object"}
+
+    def close(self) -> None:
+        """End of input ends it."""
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.terminate()
+            self._process.wait()
+
+
+class Place(Protocol):
+    """Where a worker's processes run.
+
+    Attributes:
+        browser_run: The browser's run in the ledger; empty where nothing is recorded.
+    """
+
+    browser_run: str
+
+    def browser_launcher(self) -> str:
+        """A program that stands for the browser: it hands on its arguments and descriptors 3 and 4."""
+
+    def start_helper(self, payload: str) -> Helper:
+        """Start one of the payloads beside this file."""
+
+    def record(self, request: dict[str, Any]) -> int | None:
+        """Have the browser's run append a record; its number when it is durable, None if there is no run."""
+
+    def close(self) -> None:
+        """Remove what was made for it."""
+
+
+class Contained:
+    """Everything under `stockade run` with one policy; each process is a run of its own in the ledger.
+
+    Args:
+        policy: The policy file, absolute.
+        shelf: The shelf of ledgers; None for the user's own.
+        folder: What the contained processes have as their working folder.
+        options: More options of `stockade run`.
+    """
+
+    def __init__(self, policy: Path, shelf: Path | None, folder: Path, options: tuple[str, ...] = ()) -> None:
+        self._policy, self._shelf, self._folder, self._options = policy, shelf, folder, options
+        self._own = Path(tempfile.mkdtemp(prefix="stockade-browse-"))
+        self.browser_run = ""
+
+    def browser_launcher(self) -> str:
+        self.browser_run = _new_name()
+        command = shlex.join([*self._run(self.browser_run, "--debugging-pipe"), "--", find_browser()])
+        lines = (
+            "#!/bin/sh",
+            f"cd {shlex.quote(str(self._folder))}",
+            f'exec {command} "$@" <&3 >&4 3<&- 4>&-',
+        )
+        return str(write_program(self._own / "browser", lines))
+
+    def start_helper(self, payload: str) -> Helper:
+        name = _new_name()
+        command = [*self._run(name), "--", *payload_command(payload)]
+        return Helper(command, name, self._folder, dict(os.environ))
+
+    def record(self, request: dict[str, Any]) -> int | None:
+        from stockade.run.control import ask_run
+
+        return int(ask_run(self.browser_run, request)["seq"])
+
+    def close(self) -> None:
+        shutil.rmtree(self._own, ignore_errors=True)
+
+    def _run(self, name: str, *more: str) -> list[str]:
+        shelf = [] if self._shelf is None else ["--ledger", str(self._shelf)]
+        return [
+            *(sys.executable, "-m", "stockade", "run", "-q", "--run-id", name, "-p", str(self._policy)),
+            *shelf, *more, *self._options,
+        ]  # fmt: skip
+
+
+def payload_command(payload: str) -> list[str]:
+    source = files("stockade.browser").joinpath(f"{payload}.py").read_text()
+    return [PYTHON, "-I", "-S", "-c", source]
+
+
+def write_program(path: Path, lines: tuple[str, ...]) -> Path:
+    path.write_text("\n".join((*lines, "")))
+    path.chmod(0o755)
+    return path
+
+
+def _new_name() -> str:
+    return new_run_id(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.urandom(4))
