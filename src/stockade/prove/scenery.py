@@ -22,11 +22,31 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from stockade.errors import HostError
 from stockade.prove import keys
+from stockade.prove.stages import STOCKADE
 
 Seen = dict[str, Any]
 SINK = ("93.184.216.66", 9000)  # evil.test: what an inherited connection leads to
 ENDLESS_BYTES = 12 << 20
+NEIGHBOUR_PORT = 8899
+NEIGHBOUR_POLICY = "version: 1\nrules:\n  - allow: allowed.test\n"
+# A worker that serves on every address that its network has, and tells when somebody says something.
+NEIGHBOUR = f"""
+import socket
+server = socket.create_server(("::", {NEIGHBOUR_PORT}), family=socket.AF_INET6, dualstack_ipv6=True)
+print("ready", flush=True)
+while True:
+    line, _ = server.accept()
+    with line:
+        line.settimeout(2)
+        try:
+            if line.recv(200):
+                print("reached", flush=True)
+                line.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 9\\r\\n\\r\\nneighbour")
+        except OSError:
+            pass
+"""
 
 
 class Scenery:
@@ -38,11 +58,14 @@ class Scenery:
         policy: Where the policy lies; None: where it always does.
     """
 
-    def __init__(self, folder: Path, workspace: Path, word: str, is_open: bool) -> None:
+    def __init__(
+        self, folder: Path, workspace: Path, word: str, is_open: bool, layers_off: tuple[str, ...] = ()
+    ) -> None:
         self.facts: dict[str, Any] = {}
         self.descriptors: list[int] = []
         self.policy: Path | None = None
         self._folder, self._workspace, self._word, self._is_open = folder, workspace, word, is_open
+        self._layers_off = layers_off
         self._checks: list[Callable[[list[Seen]], str | None]] = [self._find_set_uid, self._find_endless]
         self._ends: list[Callable[[], None]] = []
 
@@ -69,6 +92,27 @@ class Scenery:
         self.facts["victim"] = process.pid
         self._checks.append(lambda _: None if process.poll() is None else "victim-ended")
         self._ends.append(process.kill)
+
+    def neighbour(self) -> None:
+        """A second worker of this host, held as the first one is, that listens; `neighbour-reached`."""
+        home = self._folder / "neighbour"
+        home.mkdir()
+        policy = self._folder / "neighbour.yaml"
+        policy.write_text(NEIGHBOUR_POLICY)
+        command = ["/usr/bin/python3", "-c", NEIGHBOUR]
+        if not self._is_open:
+            off = [f"--without-layer={name}" for name in self._layers_off]
+            ledger = str(self._folder / "neighbour-ledger")
+            command = [*STOCKADE, "run", "-q", "-p", str(policy), "--ledger", ledger, *off, "--", *command]
+        process = subprocess.Popen(command, cwd=home, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self._ends.append(lambda: _end_politely(process))
+        assert process.stdout is not None
+        if process.stdout.readline() != b"ready\n":
+            raise HostError("no-neighbour", "the neighbour's worker did not start")
+        os.set_blocking(process.stdout.fileno(), False)
+        self.facts["neighbour_port"] = NEIGHBOUR_PORT
+        heard = process.stdout
+        self._checks.append(lambda _: "neighbour-reached" if heard.read() else None)
 
     def secret(self) -> None:
         """A file of the host that every user may read, outside of what the worker sees; `secret-read`."""
@@ -195,8 +239,21 @@ class Scenery:
             subprocess.run(["chmod", "-R", "a+rwX", str(folder)], check=True)
 
 
+def _end_politely(process: subprocess.Popen[bytes]) -> None:
+    """By request first, so that a run can remove what it made."""
+    process.terminate()
+    try:
+        process.wait(3)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
 PIECES: dict[str, Callable[[Scenery], None]] = {
     "victim": Scenery.victim,
+    "neighbour": Scenery.neighbour,
     "secret": Scenery.secret,
     "answers": Scenery.answers,
     "shared": Scenery.shared,

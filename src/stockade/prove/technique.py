@@ -150,8 +150,8 @@ class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         zone: What names answer meanwhile (`world_dns.Entry`), besides the range's own cast.
         pages: What the world serves meanwhile at these paths, as HTML.
         options: More options of `stockade run`, for example `--phase scoring`.
-        before: What stands around it (`scenery.py`), for example a victim or a repository.
-        stages: What the host does meanwhile (`stages.py`), for example `neighbour`.
+        before: What stands around it (`scenery.py`), for example a victim or a neighbour.
+        stages: What the host does meanwhile (`stages.py`), for example `scoring`.
         needs: What the machine must have: `root`, `gcc`, `chromium`, …; else it is not supported here.
         not_supported: Why this cannot be tried yet; it is listed, and counted apart.
         page: Of a browser attack: what the attacker's page (`http://allowed.test/attack/ID`) says, as HTML.

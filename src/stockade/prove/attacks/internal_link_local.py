@@ -1,10 +1,10 @@
 """Routers and agents on the link itself.
 
 169.254.0.0/16 and fe80::/10 need no route: whatever stands on the same link answers there,
-unknown to any list. IPv6 adds a zone to the address, `fe80::1%range0`, which parsers cut off,
+unknown to any list. IPv6 adds a zone to the address, `fe80::1%lo`, which parsers cut off,
 keep or choke on.
 
-Not covered: what a link-local multicast asks for (technique dns-multicast).
+Not covered: what is asked of the whole link by multicast (technique roads-multicast).
 """
 
 ATTACK = {

@@ -20,6 +20,6 @@ ATTACK = {
 def attempt(kit):
     port = kit.facts["service_port"]
     for place in ("127.0.0.1", "::1", "localhost"):
-        kit.talk(place, port, kit.get("/", "localhost"), entry="http-proxy")
-        if kit.is_open:  # a proxy that refuses nothing stands in the world, and this is where it would dial
+        said = kit.talk(place, port, kit.get("/", "localhost"), entry="http-proxy")
+        if not said.get("connect"):  # no proxy on this host: without a policy it would dial what we dial
             kit.talk(place, port, kit.get("/", "localhost"))
