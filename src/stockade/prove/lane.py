@@ -22,7 +22,7 @@ from typing import NoReturn
 import msgspec
 
 from stockade.errors import HostError, StockadeError
-from stockade.prove.execution import Execution
+from stockade.prove.execution import Execution, prepare_tools
 from stockade.prove.host_services import HostServices, has_vsock_loopback
 from stockade.prove.sealed import sealed_proof
 from stockade.prove.technique import Technique, load_catalogue
@@ -47,6 +47,7 @@ class Lane:
         self._base.chmod(0o755)
         self._world = World()
         self._services = HostServices(self._base, secrets.token_hex(4))
+        self._tools = prepare_tools(self._base)
         self._catalogue = {technique.id: technique for technique in load_catalogue()}
 
     def close(self) -> None:
@@ -67,11 +68,14 @@ class Lane:
         attempt = self._try(technique, order, is_open=False)
         return Trial(id=order.id, control=control, attempt=attempt, layers_off=order.layers_off)
 
+    def _execution(self, technique: Technique, order: Order, folder: Path, is_open: bool) -> Execution:
+        return Execution(technique, order, self._world, self._services, folder, self._tools, is_open)
+
     def _try(self, technique: Technique, order: Order, is_open: bool) -> Try:
         folder = Path(tempfile.mkdtemp(dir=self._base))
         folder.chmod(0o755)
         try:
-            return Execution(technique, order, self._world, self._services, folder, is_open).run()
+            return self._execution(technique, order, folder, is_open).run()
         except Exception as problem:  # noqa: BLE001  # one trial says nothing; the lane goes on with the next
             return Try(problem=f"{type(problem).__name__}: {problem}")
         finally:
