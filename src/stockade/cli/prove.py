@@ -105,6 +105,8 @@ def _open_range(argv: list[str]) -> int:
     from stockade.prove.range import run_in_range
 
     command = argv[1:] if argv[:1] == ["--"] else argv
+    own = str(Path(sys.executable).parent)  # so that `stockade` is a command there
+    os.environ["PATH"] = f"{own}:{os.environ.get('PATH', os.defpath)}"
     if not command:
         from stockade.cli.prove_words import RANGE_WELCOME
 
