@@ -7,6 +7,7 @@ agent acted on, so nobody can say afterwards that it had seen something else.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -58,12 +59,14 @@ class Worker:
         step_limit: int = STEP_LIMIT,
         time_limit_s: float = TIME_LIMIT_S,
         flags: tuple[str, ...] = (),
+        on_step: Callable[[TakenStep], None] = lambda _step: None,
     ) -> None:
         self._place = place
         self._agent = agent
         self._album = album
         self._step_limit = step_limit
         self._time_limit_s = time_limit_s
+        self._on_step = on_step
         self._terminal: Helper | None = None
         self.steps: list[TakenStep] = []
         self.browser = Chromium(playwright, place.browser_launcher(), flags)
@@ -125,6 +128,7 @@ class Worker:
         if record is not None:
             outcome: dict[str, Any] = {"do": "step-outcome", "of": record, "came": came.words}
             self._place.record(outcome | {"address": after.address, "screenshot": after.digest})
+        self._on_step(step)
         return step
 
     def _look(self) -> Sight:
