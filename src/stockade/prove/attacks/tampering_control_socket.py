@@ -3,6 +3,8 @@
 The socket has an abstract name that can be guessed: the run's name stands in the worker's environment.
 It answers the same user. Inside no Unix socket opens, and the name belongs to another network namespace.
 
+Layers: seccomp, with a record; without it the room, in which the name does not exist.
+
 Not covered: a program of the host that does as the worker asks it.
 """
 
