@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from stockade.prove.judge import judge
-from stockade.prove.lane import Lane, Order
+from stockade.prove.lane import Lane
 from stockade.prove.technique import load_catalogue
-from stockade.prove.trial import Judgement, Result
+from stockade.prove.trial import Judgement, Order, Result
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("world", "userns", "bwrap", "room")]
 

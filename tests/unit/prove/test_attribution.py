@@ -32,7 +32,13 @@ def technique(*stopped: Stopped, **more: Any) -> Technique:
 
 
 def attempt(*denials: dict[str, Any], **more: Any) -> Try:
-    worked = {"is_done": True, "allowed_before": True, "allowed_after": True}
+    worked = {
+        "is_done": True,
+        "allowed_before": True,
+        "allowed_after": True,
+        "exit_code": 0,
+        "closing": {"complete": True},
+    }
     return Try(denials=denials, **{**worked, **more})
 
 
