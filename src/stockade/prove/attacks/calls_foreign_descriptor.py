@@ -4,6 +4,8 @@ pidfd_getfd(2) copies a descriptor out of another process: a connection, a pipe 
 that one was given. Here the end of a pipe that the attacker has closed himself; what comes out of
 it shows that he has it.
 
+Layers: seccomp alone; without it the attack arrives.
+
 Not covered: descriptors that are inherited by a fork, which belong to both.
 """
 

@@ -4,6 +4,8 @@ A thread turns one link back and forth between a permitted program and the shell
 starts it, forty times. The eye alone can be raced so; that is why no promise rests on it: what
 then runs has to lie on an executable mount and to be permitted by Landlock.
 
+Layers: mounts or landlock; notify alone can be raced.
+
 Not covered: which of the permitted programs ran; a record names what was judged.
 """
 
