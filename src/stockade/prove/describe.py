@@ -42,6 +42,8 @@ def describe_witness(witness: Witness) -> str:
         words += f", port {witness.port}"
     if witness.path:
         words += f", path `{witness.path}`"
+    if witness.more_bytes is not None:
+        words += f", with a body of more than {witness.more_bytes:,} bytes"
     return f"{words}, with {witness.text!r} in it" if witness.text else words
 
 
