@@ -61,7 +61,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--no-browser", action="store_true", help="leave the attacks through the browser out")
     parser.add_argument(
-        "--lanes", type=int, metavar="N", help="how many at a time (default: one a processor)"
+        "--lanes", type=int, metavar="N", help="how many at a time (default: three for two processors)"
     )
     parser.add_argument(
         "--range-only", action="store_true", help="open a shell in the range and attack nothing"
