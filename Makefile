@@ -12,7 +12,7 @@ setup:          ## install what is missing: Debian packages (with sudo if need b
 demo: setup     ## the main job on real input: a contained curl, pip and Chromium, and what was decided
 	@tools/demo
 
-test: setup     ## all tests in a sealed network namespace; as root also once more as an ordinary user
+test: setup    ## all tests in a sealed network namespace; as root the kernel ones also as an ordinary user
 	@tools/test
 
 check: setup    ## format, lint, types, import directions, generated pages, fast tests: under a minute

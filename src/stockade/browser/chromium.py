@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,12 +21,13 @@ from stockade.browser.actions import Action, Click, Open, ReadPage, Screenshot, 
 from stockade.errors import HostError
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page, Playwright
+    from playwright.sync_api import Locator, Page, Playwright, ViewportSize
 
 TEXT_LIMIT = 20_000
 PATIENCE_MS = 4_000
+LOAD_MS = 2_000  # a page that never ends loading is looked at as it is
 SETTLE_MS = 150
-SIZE = {"width": 1000, "height": 700}
+SIZE: ViewportSize = {"width": 1000, "height": 700}
 # What Chromium calls home by itself, whatever the page: refused by the browser's own resolver rules, so that
 # a run's record holds what pages and the agent tried. The room refuses them as well.
 CALLS_HOME = (
@@ -89,8 +91,14 @@ class Chromium:
     def __init__(self, playwright: Playwright, launcher: str, flags: tuple[str, ...] = ()) -> None:
         from playwright.sync_api import Error
 
+        # In the room the folder of this name is another one, in its private /tmp, and Chromium makes it.
+        self._profile = tempfile.TemporaryDirectory(
+            prefix="browser-profile-", dir="/tmp", ignore_cleanup_errors=True
+        )
         try:
-            self._browser = playwright.chromium.launch(
+            # Not a context of its own: such a one is "incognito", and leaves out some of what a page can do.
+            self._context = playwright.chromium.launch_persistent_context(
+                self._profile.name,
                 executable_path=launcher,
                 args=[*FLAGS, *flags],
                 chromium_sandbox=False,
@@ -98,14 +106,16 @@ class Chromium:
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
+                viewport=SIZE,
+                accept_downloads=False,
             )
-            context = self._browser.new_context(viewport=SIZE, accept_downloads=False)  # type: ignore[arg-type]
-            context.set_default_timeout(PATIENCE_MS)
-            self._page = context.new_page()
-            context.on("page", self._came_to_front)
+            self._context.set_default_timeout(PATIENCE_MS)
+            self._page = self._context.pages[0]
+            self._context.on("page", self._came_to_front)
         except Error as error:
             said = [line for line in str(error).splitlines() if "stockade:" in line or "ERROR" in line]
             detail = said[0].strip() if said else str(error).splitlines()[0]
+            self._profile.cleanup()
             raise HostError(
                 "browser-did-not-start",
                 f"Chromium did not start: {detail}",
@@ -168,7 +178,7 @@ class Chromium:
     def _perform(self, action: Action) -> Came:
         match action:
             case Open(url):
-                answer = self._page.goto(url, wait_until="load", timeout=PATIENCE_MS)
+                answer = self._page.goto(url, wait_until="commit", timeout=PATIENCE_MS)
                 status = None if answer is None else answer.status
                 return Came(words="opened" if status is None else f"answered {status}", status=status)
             case Click(target):
@@ -205,7 +215,7 @@ class Chromium:
 
         with contextlib.suppress(Error):
             self._page.wait_for_timeout(SETTLE_MS)
-            self._page.wait_for_load_state("load", timeout=PATIENCE_MS)
+            self._page.wait_for_load_state("load", timeout=LOAD_MS)
 
     def wait(self, seconds: float) -> None:
         """Leave the page alone for a while; its scripts go on."""
@@ -220,7 +230,8 @@ class Chromium:
         from playwright.sync_api import Error
 
         with contextlib.suppress(Error):
-            self._browser.close()
+            self._context.close()
+        self._profile.cleanup()
 
 
 def _attribute(text: str) -> str:

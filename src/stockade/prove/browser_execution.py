@@ -39,8 +39,12 @@ if TYPE_CHECKING:
     from playwright.sync_api import Playwright
 
 POLICY = "version: 1\ninclude: [exec/browser]\nrules:\n  - allow: allowed.test\n    ports: [80, 443]\n"
-# A service worker wants a secure origin; the range's certificates would need a flag as well.
-FLAGS = ("--unsafely-treat-insecure-origin-as-secure=http://allowed.test",)
+# A service worker wants a secure origin, and the range's certificates are nobody's.
+FLAGS = (
+    "--unsafely-treat-insecure-origin-as-secure=http://allowed.test",
+    # In the room there is loopback alone, which WebRTC leaves out: it would try nothing, and show nothing.
+    "--allow-loopback-in-peer-connection",
+)
 DEVTOOLS_PORT = 9222
 ARRIVAL_LIMIT_S = 5.0
 REFUSAL_LIMIT_S = 3.0
@@ -238,6 +242,8 @@ class _BrowserExecution:
     def _look(self) -> Sorted:
         world = self._world
         seen = list_seen(*world.everything())
+        # The host's kernel tells of its multicast groups (IGMP) after WebRTC in the control joined one.
+        seen = [one for one in seen if one.get("protocol") != "2"]
         seen += self._host_arrivals()
         if self._word.encode() in read_start(self._workspace / "witness"):
             seen.append({"what": "command", "text": self._word})

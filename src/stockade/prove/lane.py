@@ -23,7 +23,7 @@ import msgspec
 
 from stockade.errors import HostError, StockadeError
 from stockade.prove.execution import Execution
-from stockade.prove.host_services import HostServices
+from stockade.prove.host_services import HostServices, has_vsock_loopback
 from stockade.prove.sealed import sealed_proof
 from stockade.prove.technique import Technique, load_catalogue
 from stockade.prove.trial import Order, Trial, Try
@@ -78,7 +78,7 @@ class Lane:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-SOCKETS = {"vsock": (40, 1, 0), "mptcp": (2, 1, 262), "udp-lite": (2, 2, 136), "sctp": (2, 1, 132)}
+SOCKETS = {"mptcp": (2, 1, 262), "udp-lite": (2, 2, 136), "sctp": (2, 1, 132)}
 
 
 def _opens(family: int, kind: int, protocol: int) -> bool:
@@ -98,6 +98,9 @@ def find_missing(needs: tuple[str, ...]) -> str | None:
         elif need in SOCKETS:
             if not _opens(*SOCKETS[need]):
                 return f"needs {need}: this kernel has no such sockets"
+        elif need == "vsock-loopback":
+            if not has_vsock_loopback():
+                return "needs a VSOCK loopback: modprobe vsock_loopback, and a kernel that has it here"
         elif need == "x86-64":
             if os.uname().machine != "x86_64":
                 return "needs x86-64: the machine code of this attack is for it"
