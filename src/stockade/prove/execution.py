@@ -34,8 +34,9 @@ WITNESS_LIMIT_BYTES = 65536
 ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "RANGE_KEY": "range-provider-key"}
 BASE_POLICY = "version: 1\nrules:\n  - allow: allowed.test\n    ports: [80, 443]\n"
 _DENIAL_KEYS = (
-    "seq", "id", "entry", "protocol", "reason", "rule", "risk", "name", "address", "port", "method", "path",
-    "raw", "sni", "host", "argv", "program", "call", "layer", "file", "query_type", "why", "repeated",
+    "seq", "id", "entry", "protocol", "reason", "control", "rule", "risk", "name", "address", "port",
+    "method", "path", "raw", "sni", "host", "argv", "program", "call", "layer", "file", "query_type", "why",
+    "repeated",
 )  # fmt: skip
 
 
