@@ -63,9 +63,7 @@ class Execution:
         self._staged: list[dict[str, Any]] = []
         self._runs_before: frozenset[str] = frozenset()
         self._run = ""
-        self._scenery = Scenery(
-            folder, self._workspace, self._shelf, self._word, is_open, order.layers_off
-        )
+        self._scenery = Scenery(folder, self._workspace, self._shelf, self._word, is_open, order.layers_off)
 
     def run(self) -> Try:
         try:
