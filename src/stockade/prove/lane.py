@@ -9,6 +9,7 @@ Usage: ``python -m stockade.prove.lane`` (inside the range).
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import shutil
@@ -93,6 +94,12 @@ def _opens(family: int, kind: int, protocol: int) -> bool:
     return True
 
 
+def _has_x32_calls() -> bool:
+    """Whether getpid answers by the x32 convention, which a kernel may be built without."""
+    libc = ctypes.CDLL(None)
+    return os.uname().machine == "x86_64" and libc.syscall(0x40000000 | 39) == os.getpid()
+
+
 def find_missing(needs: tuple[str, ...]) -> str | None:
     """What of this the machine does not have, and how to get it; None if nothing is missing."""
     for need in needs:
@@ -105,6 +112,9 @@ def find_missing(needs: tuple[str, ...]) -> str | None:
         elif need == "vsock-loopback":
             if not has_vsock_loopback():
                 return "needs a VSOCK loopback: modprobe vsock_loopback, and a kernel that has it here"
+        elif need == "x32-calls":
+            if not _has_x32_calls():
+                return "needs x32 calls: this kernel was built without them, so the attack does nothing here"
         elif need == "x86-64":
             if os.uname().machine != "x86_64":
                 return "needs x86-64: the machine code of this attack is for it"

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -106,36 +106,59 @@ def read_cache(scene: Scene) -> str:
     return done.stdout.decode().strip() or f"code-{done.returncode}"
 
 
-# Milliseconds after its start at which a starting run is killed: from its first lines to after the order.
-KILLED_AFTER_MS = (*range(60, 260, 20), 300, 350)
+# At which parts of a whole start the next ones are killed: most around the time when the worker is let go.
+KILLED_AT = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1)
+START_LIMIT_S = 5.0
 
 
 def killed_starts(scene: Scene) -> str:
     """A supervisor is killed while it starts, again and again; what it started must not go on.
 
-    In the open: a starter that would forbid everything a moment later, and does not live to do it.
+    The first one is killed the moment its first record is there, the others at parts of the time which
+    that took. In the open: a starter that would forbid everything a moment later, and does not live to do it.
     """
     program = [*PYTHON, scene.facts["left_alone"], scene.facts["token"]]
+    shelf = scene.folder / "killed"
     command = [
-        *STOCKADE, "run", "-q", "-p", str(scene.policy), "--ledger", str(scene.folder / "killed"),
+        *STOCKADE, "run", "-q", "-p", str(scene.policy), "--ledger", str(shelf),
         "--write", ".", *(f"--without-layer={name}" for name in scene.layers_off), "--", *program,
     ]  # fmt: skip
     if scene.is_open:
         late = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(5)"
-        command = [*PYTHON, "-c", late, *program]
-    for delay in KILLED_AFTER_MS[-1:] if scene.is_open else KILLED_AFTER_MS:
-        starter = subprocess.Popen(command, cwd=scene.workspace, **NO_STREAMS)
-        with suppress(subprocess.TimeoutExpired):
-            starter.wait(delay / 1000)
-        starter.kill()
-        starter.wait()
-    deadline = time.monotonic() + (0.1 if scene.is_open else 1)
+        _start_and_kill(
+            [*PYTHON, "-c", late, *program], scene, lambda: _processes_with(scene.facts["token"])[1:]
+        )
+        time.sleep(0.2)  # the worker that is left alone now does what nobody forbids
+    else:
+        whole_s = _start_and_kill(command, scene, lambda: shelf.is_dir() and _is_opened(shelf))
+        for part in KILLED_AT:
+            _start_and_kill(command, scene, _has_come(time.monotonic() + part * whole_s))
+    deadline = time.monotonic() + (0 if scene.is_open else 1)
     while (left := _processes_with(scene.facts["token"])) and time.monotonic() < deadline:
         time.sleep(0.02)
     for pid in left:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     return f"left-{len(left)}" if left else "nothing-left"
+
+
+def _start_and_kill(command: Sequence[str], scene: Scene, is_due: Callable[[], object]) -> float:
+    """Seconds from the start until it was due, and was killed."""
+    started = time.monotonic()
+    starter = subprocess.Popen(command, cwd=scene.workspace, **NO_STREAMS)
+    while not is_due() and starter.poll() is None and time.monotonic() < started + START_LIMIT_S:
+        time.sleep(0.002)
+    starter.kill()
+    starter.wait()
+    return time.monotonic() - started
+
+
+def _has_come(moment: float) -> Callable[[], bool]:
+    return lambda: time.monotonic() > moment
+
+
+def _is_opened(shelf: Path) -> bool:
+    return any(b"run.opened" in path.read_bytes() for path in shelf.glob("*/*") if path.is_file())
 
 
 PYTHON = ("/usr/bin/python3",)

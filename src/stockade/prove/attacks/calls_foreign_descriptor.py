@@ -6,7 +6,8 @@ it shows that he has it.
 
 Layers: seccomp alone; without it the attack arrives.
 
-Not covered: descriptors that are inherited by a fork, which belong to both.
+Not covered: descriptors that are inherited by a fork, which belong to both; /proc/PID/fd, through which
+files and pipes (not sockets) of the worker's own processes can be opened again.
 """
 
 import os
