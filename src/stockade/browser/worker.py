@@ -98,19 +98,9 @@ class Worker:
 
     def take(self, action: Action) -> TakenStep:
         """One step, on record before it is done."""
-        before, number, described = self._sight, len(self.steps) + 1, describe_step(action)
-        record = self._place.record(
-            {
-                "do": "step",
-                "number": number,
-                "address": before.address,
-                "screenshot": before.digest,
-                **described,
-            }
-        )
-        came = (
-            self._run_command(action.line) if isinstance(action, RunCommand) else self.browser.perform(action)
-        )
+        before, number = self._sight, len(self.steps) + 1
+        record = self._note(number, action)
+        came = self._do(action)
         after = self._sight = self._look()
         step = TakenStep(
             number=number,
@@ -130,6 +120,16 @@ class Worker:
             self._place.record(outcome | {"address": after.address, "screenshot": after.digest})
         self._on_step(step)
         return step
+
+    def _note(self, number: int, action: Action) -> int | None:
+        """Put on record what is about to be done; returns when that is durable."""
+        seen = {"address": self._sight.address, "screenshot": self._sight.digest}
+        return self._place.record({"do": "step", "number": number, **seen, **describe_step(action)})
+
+    def _do(self, action: Action) -> Came:
+        return (
+            self._run_command(action.line) if isinstance(action, RunCommand) else self.browser.perform(action)
+        )
 
     def _look(self) -> Sight:
         picture = self.browser.picture()
