@@ -24,7 +24,7 @@ KNOWN_BYPASSES = (
     "Inside TLS to an allowed host nothing is seen: another account, or another Host behind the same front.",
     "A listed interpreter runs any text that it is given; what is listed is programs, not actions.",
     "Size and timing of permitted traffic can carry a message; limits make it slow, not impossible.",
-    "The user who runs Stockade can edit a ledger before it is sealed here; it is not signed as it is written.",
+    "The user who runs Stockade can edit a ledger before it is sealed here: it is not signed as it grows.",
 )
 
 LEDGER_NOTE = (

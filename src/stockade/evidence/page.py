@@ -56,6 +56,7 @@ def render_page(
     templates = Templates(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
+        finalize=show,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -92,6 +93,13 @@ def render_page(
         model=describe_model(circumstances),
         ledger_note=LEDGER_NOTE,
     )
+
+
+def show(value: Any) -> Any:
+    """Foreign text with its invisible, control and direction characters written out (`\\u202e`)."""
+    if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
+        return value
+    return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in value)
 
 
 def _hash_source(text: str) -> str:

@@ -71,6 +71,7 @@ class AttackView(Struct, frozen=True, kw_only=True):
     control_steps: tuple[Step, ...]
     attempt_steps: tuple[Step, ...]
     refusals: tuple[Refusal, ...]
+    counters: str
 
 
 def view_attack(technique: Technique, one: Judged) -> AttackView:
@@ -100,7 +101,15 @@ def view_attack(technique: Technique, one: Judged) -> AttackView:
         control_steps=tuple(describe_steps(control.said)),
         attempt_steps=tuple(describe_steps(attempt.said)),
         refusals=tuple(describe_refusals(technique.stopped, attempt.denials)),
+        counters=_describe_counters(attempt.closing),
     )
+
+
+def _describe_counters(closing: Mapping[str, Any]) -> str:
+    """Whether what the kernel counted in the room is what the ledger holds."""
+    if not closing.get("completeness"):
+        return ""
+    return f"{closing['completeness']} ({'they agree' if closing.get('complete') else 'they do not agree'})"
 
 
 def describe_witness(witness: Witness) -> str:
