@@ -61,6 +61,7 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["prose"] = mark_code
     script, style = ((_TEMPLATES / name).read_text() for name in ("filter.js", "page.css"))
     album = Album(folder)
     by_id = {one.id: one for one in techniques}
@@ -100,6 +101,17 @@ def show(value: Any) -> Any:
     if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
         return value
     return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in value)
+
+
+def mark_code(text: str) -> Any:
+    """Prose of the catalogue: what stands between backticks as code, everything escaped."""
+    from markupsafe import Markup
+
+    parts = str(show(text)).split("`")
+    if len(parts) % 2 == 0:  # one backtick has no partner
+        return show(text)
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(part) if number % 2 else part for number, part in enumerate(parts))
 
 
 def _hash_source(text: str) -> str:

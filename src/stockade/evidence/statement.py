@@ -151,7 +151,7 @@ def make_claim(techniques: Sequence[Technique], judged: Sequence[Judged]) -> Cla
     chosen = [one for one in techniques if one.id in tried]
     references = {reference for one in chosen for reference in one.references}
     return Claim(
-        sentence=f"None of the {len(chosen)} attack techniques that were tried lets a contained worker reach "
+        sentence=f"Attack techniques tried: {len(chosen)}. None of them lets a contained worker reach "
         "what its policy does not permit: with the code, policy and kernel named here no byte of any of them "
         "arrives at a witness outside the worker, and each is refused by the layer and for the reason that "
         "were written down before it was tried. One arrival makes this false.",

@@ -124,7 +124,7 @@ def describe_witness(witness: Witness) -> str:
 
 
 def _describe_arrivals(arrived: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    lines = [cut(describe_arrival(dict(one)), 300) for one in arrived]
+    lines = [cut(_in_one_line(describe_arrival(dict(one))), 300) for one in arrived]
     return _bounded(lines)
 
 
@@ -149,8 +149,8 @@ def _describe_step(said: Mapping[str, Any]) -> Step:
         did = f"permitted request {said['allowed']}"
     elif "argv" in said and isinstance(said["argv"], list):
         did = cut(f"{did} {' '.join(map(str, said['argv']))}", 200)
-    elif "address" in said or "url" in said:
-        did = cut(f"{did} {said.get('url') or said.get('address')}", 200)
+    elif to := said.get("to") or said.get("url") or said.get("address"):
+        did = cut(f"{did} {_in_one_line(str(to))}", 200)
     if "broken" in said:
         return Step("refused", "the attack itself failed", cut(str(said["broken"])))
     if "error" in said or "errno" in said:
@@ -168,7 +168,7 @@ def _tell_answer(said: Mapping[str, Any]) -> str:
     if reply := said.get("reply"):
         head, _, body = str(reply).partition("\r\n\r\n")
         return cut(f"{head.splitlines()[0] if head else ''}  {body}".strip())
-    hidden = {"do", "ms", "allowed", "argv", "reply", "ended", "action", "url", "address"}
+    hidden = {"do", "ms", "allowed", "argv", "reply", "ended", "action", "to", "url", "address"}
     rest = {key: value for key, value in said.items() if key not in hidden}
     return cut(", ".join(f"{key} {_plain(value)}" for key, value in rest.items())) or "no answer"
 
@@ -207,6 +207,10 @@ def _tell_target(denial: Mapping[str, Any]) -> str:
         place += f":{denial['port']}"
     words = [denial.get("method"), place, denial.get("path"), denial.get("query_type")]
     return cut(" ".join(str(word) for word in words if word), 200)
+
+
+def _in_one_line(text: str) -> str:
+    return " ⏎ ".join(text.splitlines())
 
 
 def cut(text: str, limit: int = _TEXT_LIMIT) -> str:
