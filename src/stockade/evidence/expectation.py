@@ -12,8 +12,9 @@ import msgspec
 
 from stockade.prove.judge import describe_stopped
 from stockade.prove.technique import Technique
+from stockade.prove.trial import EXPECTATION_NAME
 
-EXPECTATION_NAME = "expectation.json"
+__all__ = ["EXPECTATION_NAME", "write_expectation"]
 
 
 def write_expectation(techniques: Iterable[Technique], layers_off: Sequence[str], now: str) -> bytes:

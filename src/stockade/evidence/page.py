@@ -29,6 +29,8 @@ from stockade.prove.technique import Technique
 from stockade.prove.trial import Judged
 
 PAGE_NAME = "index.html"
+# How the cells of the matrix are colored; the word stands in each as well.
+_MATRIX_MARKS = {"arrived": "leaked", "blocked": "blocked", "unclear": "inconclusive"}
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -48,7 +50,7 @@ def render_page(
     Args:
         folder: Where the screenshots and transcripts are that trials name.
         signer: Fingerprint of the key that will sign.
-        matrix: The ablation's (`columns`, `rows` of `id` and `cells`), if there is one.
+        matrix: The ablation's (`prove.ablation.Matrix.to_json`), if there is one.
     """
     from jinja2 import Environment as Templates
     from jinja2 import FileSystemLoader, StrictUndefined
@@ -86,6 +88,7 @@ def render_page(
         environment=environment,
         questions=QUESTIONS,
         matrix=matrix,
+        marks=_MATRIX_MARKS,
         signer=signer,
         script=script,
         script_hash=_hash_source(script),

@@ -102,7 +102,7 @@ class OpenRecord:
         ledgers = tuple(read_ledgers(self.folder))
         environment = add_workers(probe_environment(any(one.is_browser for one in self._techniques)), ledgers)
         self._write(TRIALS_NAME, msgspec.json.encode(list(judged), order="sorted") + b"\n")
-        if matrix is not None:
+        if matrix:
             self._write(MATRIX_NAME, msgspec.json.encode(matrix, order="sorted") + b"\n")
         self._write(JUNIT_NAME, write_junit(self._techniques, judged, circumstances, socket.gethostname()))
         page = render_page(
@@ -131,6 +131,16 @@ class OpenRecord:
         )
         write_sealed(self.folder / ENVELOPE_NAME, encode_statement(statement), self._key)
         return Sealed(self.folder, self.folder / PAGE_NAME, signer, len(files))
+
+    def discard(self) -> None:
+        """Take everything away that was written since the folder was empty."""
+        import shutil
+
+        for entry in os.scandir(self.folder):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)
 
     def _write(self, name: str, data: bytes) -> None:
         with open(self.folder / name, "xb") as file:

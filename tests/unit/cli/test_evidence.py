@@ -9,6 +9,7 @@ import pytest
 
 from doubles.made_up_proof import seal_proof
 from stockade.cli.main import main
+from stockade.errors import HostError
 from stockade.evidence.keys import fingerprint, load_or_make_key
 from stockade.evidence.questions import QUESTIONS
 
@@ -173,10 +174,11 @@ def test_prove_writes_evidence_of_what_it_saw(
 ) -> None:
     """The real writer and reader, with a lane that is played: the folder verifies, and the advice works."""
     from doubles.made_up_proof import make_judged, write_files_of_lanes
+    from stockade.prove.execution import digest_expectation
     from stockade.prove.trial import Judged, Result
 
-    def play(_: object, evidence: Path, tell: object, **options: object) -> list[Judged]:
-        write_files_of_lanes(evidence, str(options["expectation"]))
+    def play(_: object, evidence: Path, *__: object, **___: object) -> list[Judged]:
+        write_files_of_lanes(evidence, digest_expectation(str(evidence)))
         return [make_judged("metadata-decimal", Result.BLOCKED, "why", "gateway: x")]
 
     monkeypatch.setattr("stockade.prove.proof.run_proof", play)
@@ -190,3 +192,22 @@ def test_prove_writes_evidence_of_what_it_saw(
     points = statement["predicate"]["urn:stockade:evidence:v1"]
     assert points["expectation"]["runsThatNameIt"] == 1
     assert statement["predicate"]["result"] == "WARNED"  # a part of the catalogue
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, HostError("lane-ended", "it ended")])
+def test_a_proof_that_comes_to_no_end_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: BaseException
+) -> None:
+    from doubles.made_up_proof import write_files_of_lanes
+
+    def play(_: object, evidence: Path, *__: object, **___: object) -> None:
+        write_files_of_lanes(evidence, "")
+        (evidence / "link").symlink_to(tmp_path / "kept")
+        raise end
+
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").write_text("x")
+    monkeypatch.setattr("stockade.prove.proof.run_proof", play)
+    assert main(["prove", "--only", "metadata-decimal", "--out", str(tmp_path / "new")]) != 0
+    assert list((tmp_path / "new").iterdir()) == []
+    assert (tmp_path / "kept" / "file").exists()
