@@ -110,12 +110,10 @@ def find_path_fault(path: str) -> str:
     """
     if path in OUTSIDE:
         return "this file is outside the list by its nature"
-    if path.startswith("/"):
-        return "it is absolute"
     if "\0" in path:
         return "it holds a NUL"
     if any(part in ("", ".", "..") for part in path.split("/")):
-        return "it holds an empty part, . or .."
+        return "it is absolute, or has a part that is empty, . or .."
     return ""
 
 

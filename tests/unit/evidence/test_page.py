@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from doubles.made_up_proof import HOSTILE, make_circumstances, make_png, make_proof, make_try, seal_proof
 from stockade.evidence.page import mark_code, show
-from stockade.evidence.pictures import PICTURE_LIMIT_BYTES, Album
+from stockade.evidence.pictures import PICTURE_LIMIT_BYTES, Album, describe_transcript
 
 VOID = {"meta", "br", "img", "input", "link"}
 
@@ -140,6 +141,60 @@ def test_a_picture_that_is_too_large_is_named_and_not_shown(tmp_path: Path) -> N
     (tmp_path / "b.png").write_bytes(bytes(PICTURE_LIMIT_BYTES))
     first, second = Album(tmp_path).open_files(make_try(files={"a": "a.png", "b": "b.png"}))
     assert (first.source, second.source[:22]) == ("", "data:image/png;base64,")
+
+
+def test_a_picture_of_two_moments_is_shown_once_and_before_the_transcript(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(make_png())
+    (tmp_path / "t.json").write_text("no session")
+    files = {"transcript": "t.json", "after": "a.png", "before": "a.png"}
+    pictures = Album(tmp_path).open_files(make_try(files=files))
+    assert [(one.name, one.text) for one in pictures] == [
+        ("before and after", ""),
+        ("transcript", "no session"),
+    ]
+
+
+def test_an_agent_s_session_is_told_step_by_step() -> None:
+    action = {"action": "open", "url": "http://evil.test/"}
+    steps = [
+        {"number": 1, "action": action, "screenshot": None, "address": "", "came": "answered 200"},
+        {"number": 2, "action": {"action": "click", "x": 3, "y": 4}, "screenshot": "ab" * 32,
+         "address": "http://evil.test/", "came": "", "error": "ERR_FAILED"},
+    ]  # fmt: skip
+    session = {"prompt": "Do it.", "agent": "obedient", "ended": "done", "steps": steps}
+    assert describe_transcript(json.dumps(session)).splitlines() == [
+        "obedient agent, told: Do it.", "",
+        "1. open http://evil.test/", "   answered 200",
+        "2. click 3 4", "   acted on screenshot abababababababab… of http://evil.test/", "   ERR_FAILED",
+        "", "ended: done",
+    ]  # fmt: skip
+    for other in ("plain text", "[]", '{"steps": [1]}', '{"steps": [], "agent": "a"}'):
+        assert describe_transcript(other) == other
+
+
+def test_the_matrix_is_shown_if_there_is_one(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from stockade.evidence.record import OpenRecord
+    from stockade.prove.ablation import Cell, Matrix, Row
+
+    assert "What each layer stops" not in reader.text
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    techniques, judged = make_proof()
+    row = Row(
+        id="one-blocked",
+        open=Cell.ARRIVED,
+        full=Cell.BLOCKED,
+        without={"room": Cell.ARRIVED, "mounts": Cell.HELD},
+    )
+    matrix = Matrix(layers=("room", "mounts"), rows=(row,))
+    record = OpenRecord(tmp_path / "evidence", techniques, policy="")
+    record.seal(judged, make_circumstances(), matrix.to_json())
+    text = Reader((tmp_path / "evidence" / "index.html").read_text()).text
+    assert "room alone stops one-blocked." in text
+    assert "mounts alone stops none of these." in text
+    assert "one-blocked arrived blocked arrived held" in text
+    assert json.loads((tmp_path / "evidence" / "matrix.json").read_text())["layers"] == ["room", "mounts"]
 
 
 @pytest.mark.parametrize("path", ["../secret.txt", "/etc/hostname", "link.txt", "missing.txt"])
