@@ -37,7 +37,7 @@ def write_junit(
         id="0",
         name="stockade prove",
         package="stockade.prove",
-        hostname=_clean(host),
+        hostname=_clean(host) or "localhost",
         timestamp=circumstances.started[:19],
         tests=str(len(judged)),
         failures=str(results.count(Result.LEAKED)),

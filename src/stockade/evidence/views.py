@@ -25,6 +25,12 @@ _RESULT_WORDS = {
 }
 
 
+# What the line about a step shows elsewhere or not at all.
+_NOT_SHOWN = frozenset(
+    ("do", "ms", "allowed", "argv", "reply", "ended", "action", "to", "url", "address", "came", "error")
+)
+
+
 class Step(Struct, frozen=True):
     """One thing that the payload did, and what it was told: `refused`, `answered`, `note` or `agent`."""
 
@@ -151,6 +157,9 @@ def _describe_step(said: Mapping[str, Any]) -> Step:
         did = cut(f"{did} {' '.join(map(str, said['argv']))}", 200)
     elif to := said.get("to") or said.get("url") or said.get("address"):
         did = cut(f"{did} {_in_one_line(str(to))}", 200)
+    elif "came" in said:  # a step of the browser's agent: what it acted on stands in fields of its own
+        words = [str(value) for key, value in said.items() if key not in _NOT_SHOWN and value is not None]
+        did = cut(" ".join([did, *words]), 200)
     if "broken" in said:
         return Step("refused", "the attack itself failed", cut(str(said["broken"])))
     if "error" in said or "errno" in said:
@@ -168,8 +177,9 @@ def _tell_answer(said: Mapping[str, Any]) -> str:
     if reply := said.get("reply"):
         head, _, body = str(reply).partition("\r\n\r\n")
         return cut(f"{head.splitlines()[0] if head else ''}  {body}".strip())
-    hidden = {"do", "ms", "allowed", "argv", "reply", "ended", "action", "to", "url", "address"}
-    rest = {key: value for key, value in said.items() if key not in hidden}
+    if said.get("came"):
+        return cut(str(said["came"]))
+    rest = {key: value for key, value in said.items() if key not in _NOT_SHOWN}
     return cut(", ".join(f"{key} {_plain(value)}" for key, value in rest.items())) or "no answer"
 
 
