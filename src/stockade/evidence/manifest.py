@@ -11,11 +11,12 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from msgspec import Struct
 
-from stockade.errors import InternalError
+from stockade.errors import InternalError, UserError
 
 ENVELOPE_NAME = "evidence.json"
 REVIEW_NAME = "review.json"
@@ -42,6 +43,7 @@ def list_files(folder: Path) -> tuple[FileEntry, ...]:
     """Every file below the folder, sorted by path.
 
     Raises:
+        UserError: A folder may not be read.
         InternalError: A link or a special file lies there, or a name that is not text: it could not be
             verified on another machine, so nothing may be signed.
     """
@@ -62,7 +64,9 @@ def read_entry(folder: Path, path: str) -> FileEntry:
         OSError: It cannot be read.
     """
     digest, size = hashlib.sha256(), 0
-    with open(os.open(folder / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb", buffering=0) as file:
+    with open(
+        os.open(folder / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0
+    ) as file:
         while piece := file.read(_PIECE_BYTES):
             digest.update(piece)
             size += len(piece)
@@ -119,7 +123,7 @@ def find_path_fault(path: str) -> str:
 
 def _walk(folder: Path, below: str) -> Iterator[tuple[str, bool]]:
     """Every entry that is no folder, with whether it is a regular file; links are not followed."""
-    with os.scandir(folder / below) as entries:
+    with _open_folder(folder / below) as entries:
         for entry in entries:
             path = f"{below}{entry.name}"
             mode = entry.stat(follow_symlinks=False).st_mode
@@ -127,6 +131,17 @@ def _walk(folder: Path, below: str) -> Iterator[tuple[str, bool]]:
                 yield from _walk(folder, f"{path}/")
             else:
                 yield path, stat.S_ISREG(mode)
+
+
+def _open_folder(folder: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+    try:
+        return os.scandir(folder)
+    except PermissionError as error:
+        raise UserError(
+            "evidence-unreadable",
+            f"{folder} may not be read",
+            "verify as the user who made it, or from a copy",
+        ) from error
 
 
 def _is_text(path: str) -> bool:

@@ -76,7 +76,7 @@ def verify_evidence(folder: Path, pinned: str | None = None) -> Report:
         pinned: Fingerprint of the key that must have signed.
 
     Raises:
-        UserError: There is no such folder, or the fingerprint is none.
+        UserError: There is no such folder, it may not be read, or the fingerprint is none.
     """
     wanted = None if pinned is None else parse_fingerprint(pinned)
     if not folder.is_dir():
