@@ -15,7 +15,7 @@ from doubles.made_up_proof import seal_proof
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(60), pytest.mark.needs("chromium")]
 
 CONTRAST = """() => {
   const parse = (text) => text.match(/[\\d.]+/g).map(Number);
