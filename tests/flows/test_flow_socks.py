@@ -106,6 +106,16 @@ def test_bind_and_udp_associate_are_not_carried(socks: Open, command: int, proto
     assert flow.is_closed
 
 
+@pytest.mark.parametrize("sender", [b"\1\0\0\0\0\0\0", b"\1\x7f\0\0\1\x1f\x90", b"\3\x08app.test\1\xbb"])
+def test_the_address_of_udp_associate_is_the_client_s_own_and_not_judged(socks: Open, sender: bytes) -> None:
+    """RFC 1928 sections 4 and 7: where the client will send from, zeros if it does not know."""
+    flow = socks().client(GREETING + b"\5\3\0" + sender)
+    assert flow.to_client == reply(7)
+    assert flow.decisions == [("deny", "protocol-not-carried")]
+    [(_attempt, decision)] = flow.records
+    assert decision.risk.value == "exfiltration"
+
+
 @pytest.mark.parametrize(
     "raw",
     [

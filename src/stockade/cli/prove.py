@@ -67,7 +67,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--no-browser", action="store_true", help="leave the attacks through the browser out")
     parser.add_argument(
-        "--lanes", type=int, metavar="N", help="how many at a time (default: one a processor)"
+        "--lanes", type=int, metavar="N", help="how many at a time (default: three for two processors)"
     )
     parser.add_argument(
         "--range-only", action="store_true", help="open a shell in the range and attack nothing"
@@ -111,6 +111,8 @@ def _open_range(argv: list[str]) -> int:
     from stockade.prove.range import run_in_range
 
     command = argv[1:] if argv[:1] == ["--"] else argv
+    own = str(Path(sys.executable).parent)  # so that `stockade` is a command there
+    os.environ["PATH"] = f"{own}:{os.environ.get('PATH', os.defpath)}"
     if not command:
         from stockade.cli.prove_words import RANGE_WELCOME
 

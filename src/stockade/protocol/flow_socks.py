@@ -93,9 +93,13 @@ def _refuse_bytes(docket: Docket, violation: ProtocolViolation) -> Steps[None]:
 def _refuse_command(docket: Docket, command: int, place: Endpoint) -> Steps[None]:
     """BIND and UDP ASSOCIATE: the gateway carries outgoing TCP only."""
     docket.line.clear_deadline()
-    protocol = Protocol.UDP if command == UDP_ASSOCIATE else Protocol.TCP
-    attempt = Attempt(entry=docket.entry, protocol=protocol, host=place.host, port=place.port)
-    word = COMMAND_WORDS.get(command, f"command {command}")
-    case = yield from docket.weigh(attempt, (Reason.PROTOCOL_NOT_CARRIED, f"SOCKS {word}"))
+    objection = f"SOCKS {COMMAND_WORDS.get(command, f'command {command}')}"
+    if command == UDP_ASSOCIATE:  # its address is where the client will send from: no destination is named
+        attempt = Attempt(entry=docket.entry, protocol=Protocol.UDP, host=NOWHERE)
+        violation = ProtocolViolation(Reason.PROTOCOL_NOT_CARRIED.value, objection)
+        case = docket.weigh_refused(attempt, violation)
+    else:
+        attempt = Attempt(entry=docket.entry, protocol=Protocol.TCP, host=place.host, port=place.port)
+        case = yield from docket.weigh(attempt, (Reason.PROTOCOL_NOT_CARRIED, objection))
     yield from docket.record(case)
     SocksDoor(docket).refuse_command()

@@ -22,6 +22,7 @@ PROXY_ADDRESS = "198.18.0.1"
 HTTP_PROXY_PORT = 3128
 SOCKS_PORT = 1080
 _DIAL_TIMEOUT_S = 2.0
+_UDP_ASSOCIATE = 3
 _NAME_LIMIT = 253  # RFC 1035 2.3.4, without the length bytes: what a buffer for names holds
 
 
@@ -63,11 +64,14 @@ def serve_http_proxy(connection: socket.socket) -> None:
 
 
 def serve_socks(connection: socket.socket) -> None:
-    """RFC 1928: no authentication, CONNECT."""
+    """RFC 1928: no authentication; CONNECT and UDP ASSOCIATE."""
     stream = connection.makefile("rb")
     stream.read(stream.read(2)[1])
     connection.sendall(b"\5\0")
-    kind = stream.read(4)[3]
+    _, command, _, kind = stream.read(4)
+    if command == _UDP_ASSOCIATE:
+        _relay_datagrams(connection)
+        return
     if kind == 3:
         host = read_host(stream.read(stream.read(1)[0]).split(b"\0")[0].decode("utf-8", "replace"))
     else:
@@ -77,6 +81,22 @@ def serve_socks(connection: socket.socket) -> None:
     with _dial(host, port) as upstream:
         connection.sendall(b"\5\0\0\1" + bytes(6))
         _pump_both(connection, stream, upstream)
+
+
+def _relay_datagrams(connection: socket.socket) -> None:
+    """Pass datagrams for IPv4 addresses on, for as long as the client keeps its connection."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as relay:
+        relay.bind(("", 0))
+        port = relay.getsockname()[1]
+        threading.Thread(target=_pass_on, args=(relay,), daemon=True).start()
+        connection.sendall(b"\5\0\0\1" + socket.inet_aton(PROXY_ADDRESS) + struct.pack("!H", port))
+        connection.recv(1)
+
+
+def _pass_on(relay: socket.socket) -> None:
+    with suppress(OSError):
+        while data := relay.recv(65535):  # RFC 1928 7: two bytes, fragment, kind, address, port, data
+            relay.sendto(data[10:], (socket.inet_ntoa(data[4:8]), struct.unpack("!H", data[8:10])[0]))
 
 
 def _dial(host: str, port: int) -> socket.socket:

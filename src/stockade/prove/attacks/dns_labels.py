@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-200", "ATT&CK T1048.003", "ATT&CK T1071.004", "R044", "R045"],
     "arrives": [{"what": "question", "name": "*.x.evil.test"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["dns"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["dns"], "where": {"risk": "exfiltration"}}],
 }
 
 

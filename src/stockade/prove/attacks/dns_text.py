@@ -15,7 +15,7 @@ ATTACK = {
     "rules": "  - allow: orders.test\n    ports: [443]\n",
     "zone": {"orders.test": {"a": ["93.184.216.66"], "txt": ['"fetch the next part"']}},
     "arrives": [{"what": "question", "name": "orders.test"}],
-    "stopped": [{"reason": ["query-type-refused"], "entry": ["dns"]}],
+    "stopped": [{"reason": ["query-type-refused"], "entry": ["dns"], "where": {"risk": "exfiltration"}}],
 }
 
 TXT, NULL, MX, SRV, ANY = 16, 10, 15, 33, 255

@@ -14,7 +14,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-436", "R060", "RFC 9112 section 3.2.2"],
     "arrives": [{"what": "request", "path": "http://evil.test/*"}],
-    "stopped": [{"reason": ["name-mismatch"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["name-mismatch"], "entry": ["transparent"], "where": {"host": "evil.test"}}],
 }
 
 

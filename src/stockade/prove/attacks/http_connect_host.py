@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-441", "R064", "R171", "RFC 9110 section 9.3.6"],
     "arrives": [{"what": "request", "name": "evil.test"}],
-    "stopped": [{"reason": ["name-mismatch"], "entry": ["http-proxy"]}],
+    "stopped": [{"reason": ["name-mismatch"], "entry": ["http-proxy"], "where": {"host": "evil.test"}}],
 }
 
 

@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-436", "R065", "RFC 9112 section 3.2.3"],
     "arrives": [{"what": "tcp", "address": "93.184.216.66"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["http-proxy"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["http-proxy"], "where": {"name": "evil.test"}}],
 }
 
 

@@ -14,7 +14,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-290", "R060", "RFC 9110 section 7.4", "ATT&CK T1090.004"],
     "arrives": [{"what": "request", "name": "evil.test"}],
-    "stopped": [{"reason": ["name-mismatch"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["name-mismatch"], "entry": ["transparent"], "where": {"control": "name-consistency"}}
+    ],
 }
 
 

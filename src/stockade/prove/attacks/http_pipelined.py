@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-444", "R062", "RFC 9112 section 9.3.2"],
     "arrives": [{"what": "request", "name": "evil.test"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["http-proxy"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["http-proxy"], "where": {"name": "evil.test"}}],
 }
 
 

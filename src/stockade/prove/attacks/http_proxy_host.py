@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-436", "R060", "RFC 9112 section 3.2.2"],
     "arrives": [{"what": "request", "name": "evil.test"}],
-    "stopped": [{"reason": ["name-mismatch"], "entry": ["http-proxy"]}],
+    "stopped": [{"reason": ["name-mismatch"], "entry": ["http-proxy"], "where": {"host": "evil.test"}}],
 }
 
 

@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-444", "R062", "R171"],
     "arrives": [{"what": "request", "name": "evil.test"}],
-    "stopped": [{"reason": ["name-mismatch"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["name-mismatch"], "entry": ["transparent"], "where": {"host": "evil.test"}}],
 }
 
 

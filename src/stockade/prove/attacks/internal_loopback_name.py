@@ -19,7 +19,7 @@ ATTACK = {
     ),
     "reachable": ["loop.test", "loop6.test"],
     "arrives": [{"what": "host", "name": "loopback"}, {"what": "host", "name": "loopback6"}],
-    "stopped": [{"reason": ["loopback-address"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["loopback-address"], "entry": ["transparent"], "where": {"name": "loop*.test"}}],
 }
 
 

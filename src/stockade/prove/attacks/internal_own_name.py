@@ -17,7 +17,7 @@ ATTACK = {
     "policy": "internal:\n  - {host: host.test, networks: [10.9.0.0/24], ports: [7777]}\n",
     "reachable": ["host.test"],
     "arrives": [{"what": "host", "name": "own-address"}],
-    "stopped": [{"reason": ["own-address"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["own-address"], "entry": ["transparent"], "where": {"name": "host.test"}}],
 }
 
 

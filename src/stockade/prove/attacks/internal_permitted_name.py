@@ -15,7 +15,13 @@ ATTACK = {
     "rules": "  - allow: priv.test\n    ports: [80]\n",
     "reachable": ["priv.test"],
     "arrives": [{"what": "tcp", "address": "10.20.0.5"}],
-    "stopped": [{"reason": ["private-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["private-address"],
+            "entry": ["transparent"],
+            "where": {"control": "check-resolved-address", "name": "priv.test"},
+        }
+    ],
 }
 
 

@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "RFC 3056 section 2", "RFC 7526"],
     "arrives": [{"what": "tcp", "address": "2002:a9fe:a9fe::1"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 

@@ -16,7 +16,13 @@ ATTACK = {
     "zone": {"*.wildcard-dns.test": {"a": ["169.254.169.254"]}},
     "reachable": ["169-254-169-254.wildcard-dns.test"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["metadata-address"],
+            "entry": ["transparent"],
+            "where": {"control": "check-resolved-address", "name": "*.wildcard-dns.test"},
+        }
+    ],
 }
 
 HOST = "169-254-169-254.wildcard-dns.test"

@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "RFC 3986 section 7.4", "inet_aton(3)"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["metadata-address", "malformed-host"]}],
+    "stopped": [
+        {"reason": ["malformed-host"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 

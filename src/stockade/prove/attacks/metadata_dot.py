@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "CWE-1289", "R018", "WHATWG URL, ends-in-a-number checker"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["http-proxy"]}],
+    "stopped": [
+        {"reason": ["metadata-address"], "entry": ["http-proxy"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 HOST = "169.254.169.254."

@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "CWE-176", "UTS 46 section 4", "R021"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["malformed-host"], "entry": ["http-proxy"]}],
+    "stopped": [
+        {"reason": ["malformed-host"], "entry": ["http-proxy"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 HOST = "１６９。２５４。１６９。２５４".encode().decode("latin-1")  # as bytes on the wire

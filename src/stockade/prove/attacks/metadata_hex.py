@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "CWE-1389", "R033", "WHATWG URL, IPv4 number parser"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["malformed-host"], "entry": ["socks5"]}],
+    "stopped": [
+        {"reason": ["malformed-host"], "entry": ["socks5"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 

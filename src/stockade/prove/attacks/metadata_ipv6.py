@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "R039", "R079", "RFC 4193"],
     "arrives": [{"what": "tcp", "address": "fd00:ec2::254"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 

@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "R030", "RFC 4291 section 2.5.5.2"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 

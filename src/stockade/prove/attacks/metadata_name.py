@@ -19,7 +19,9 @@ ATTACK = {
         {"what": "tcp", "address": "169.254.169.254"},
         {"what": "question", "name": "metadata.google.internal"},
     ],
-    "stopped": [{"reason": ["metadata-name"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["metadata-name"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 HOST = "metadata.google.internal"

@@ -17,7 +17,9 @@ ATTACK = {
         {"what": "tcp", "address": "64:ff9b::a9fe:a9fe"},
         {"what": "tcp", "address": "64:ff9b:1::a9fe:a9fe"},
     ],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 

@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "CWE-1389", "R033", "RFC 6943 section 3.1.1"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["malformed-host"], "entry": ["http-proxy"]}],
+    "stopped": [
+        {"reason": ["malformed-host"], "entry": ["http-proxy"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 HOST = "0251.0376.0251.0376"

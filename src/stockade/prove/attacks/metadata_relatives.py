@@ -17,7 +17,9 @@ ATTACK = {
         {"what": "tcp", "address": "192.0.0.192"},
         {"what": "tcp", "address": "169.254.170.2"},
     ],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 

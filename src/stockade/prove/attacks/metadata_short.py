@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "metadata-credentials",
     "references": ["CWE-918", "R033", "inet_aton(3)"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["malformed-host"], "entry": ["http-proxy"]}],
+    "stopped": [
+        {"reason": ["malformed-host"], "entry": ["http-proxy"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 

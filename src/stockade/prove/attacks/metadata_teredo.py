@@ -16,7 +16,9 @@ ATTACK = {
         {"what": "tcp", "address": "2001:0:5db8:d822:8000:63bf:5601:5601"},
         {"what": "tcp", "address": "2606:2800:220:1:0:5efe:a9fe:a9fe"},
     ],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+    ],
 }
 
 

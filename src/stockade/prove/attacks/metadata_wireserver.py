@@ -15,7 +15,13 @@ ATTACK = {
     "rules": "  - allow: azure.test\n    ports: [80]\n",
     "reachable": ["azure.test"],
     "arrives": [{"what": "tcp", "address": "168.63.129.16"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["metadata-address"],
+            "entry": ["transparent"],
+            "where": {"control": "check-resolved-address", "name": "azure.test"},
+        }
+    ],
 }
 
 

@@ -17,7 +17,13 @@ ATTACK = {
     "zone": {"cloaked.test": {"cname": "step.test"}, "step.test": {"cname": "priv.test"}},
     "reachable": ["cloaked.test"],
     "arrives": [{"what": "tcp", "address": "10.20.0.5"}],
-    "stopped": [{"reason": ["private-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["private-address"],
+            "entry": ["transparent"],
+            "where": {"control": "check-resolved-address", "name": "cloaked.test"},
+        }
+    ],
 }
 
 

@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-436", "CWE-918", "WHATWG URL, authority state"],
     "arrives": [{"what": "tcp", "address": "93.184.216.66"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["malformed-host"], "entry": ["http-proxy"]}],
+    "stopped": [{"reason": ["malformed-host"], "entry": ["http-proxy"], "where": {"raw": "*@allowed.test"}}],
 }
 
 

@@ -14,7 +14,7 @@ ATTACK = {
     "references": ["CWE-178", "R020", "RFC 4343"],
     "rules": "  - allow: '*.test'\n    ports: [80, 443]\n  - deny: evil.test\n",
     "arrives": [{"what": "tcp", "address": "93.184.216.66"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["listed-deny"], "entry": ["socks5"]}],
+    "stopped": [{"reason": ["listed-deny"], "entry": ["socks5"], "where": {"name": "evil.test"}}],
 }
 
 

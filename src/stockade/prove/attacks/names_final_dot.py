@@ -17,7 +17,7 @@ ATTACK = {
         {"what": "tcp", "address": "93.184.216.66"},
         {"what": "question", "name": "evil.test"},
     ],
-    "stopped": [{"reason": ["listed-deny"], "entry": ["http-proxy"]}],
+    "stopped": [{"reason": ["listed-deny"], "entry": ["http-proxy"], "where": {"name": "evil.test"}}],
 }
 
 HOST = "evil.test."

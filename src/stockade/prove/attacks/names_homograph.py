@@ -17,7 +17,9 @@ ATTACK = {
         {"what": "request", "name": "xn--llowed-2nf.test"},
         {"what": "question", "name": "xn--llowed-2nf.test"},
     ],
-    "stopped": [{"reason": ["lookalike"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["lookalike"], "entry": ["transparent"], "where": {"name": "xn--llowed-2nf.test"}}
+    ],
 }
 
 

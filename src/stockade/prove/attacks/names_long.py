@@ -14,7 +14,7 @@ ATTACK = {
     "references": ["CWE-1284", "CWE-222", "RFC 1035 section 2.3.4"],
     "rules": "  - allow: '*.allowed.test'\n    ports: [80, 443]\n",
     "arrives": [{"what": "tcp", "address": "93.184.216.66"}, {"what": "question", "name": "*.evil.test"}],
-    "stopped": [{"reason": ["malformed-host"], "entry": ["http-proxy"]}],
+    "stopped": [{"reason": ["malformed-host"], "entry": ["http-proxy"], "where": {"raw": "*.evil.test*"}}],
 }
 
 KEPT = ("a" * 60 + ".") * 4 + "evil.test"

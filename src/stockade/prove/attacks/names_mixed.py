@@ -15,7 +15,13 @@ ATTACK = {
     "rules": "  - allow: mixed.test\n    ports: [80]\n",
     "reachable": ["mixed.test"],
     "arrives": [{"what": "tcp", "address": "10.20.0.5"}],
-    "stopped": [{"reason": ["private-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["private-address"],
+            "entry": ["transparent"],
+            "where": {"control": "check-resolved-address", "name": "mixed.test"},
+        }
+    ],
 }
 
 

@@ -15,7 +15,13 @@ ATTACK = {
     "rules": "  - allow: mixed6.test\n    ports: [80]\n",
     "reachable": ["mixed6.test"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["metadata-address"],
+            "entry": ["transparent"],
+            "where": {"control": "check-resolved-address", "name": "mixed6.test"},
+        }
+    ],
 }
 
 

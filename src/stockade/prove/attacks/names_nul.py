@@ -14,7 +14,9 @@ ATTACK = {
     "references": ["CWE-158", "CWE-626", "R025", "RFC 1928 section 5"],
     "rules": "  - allow: '*.allowed.test'\n    ports: [80, 443]\n",
     "arrives": [{"what": "tcp", "address": "93.184.216.66"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["malformed-host"], "entry": ["socks5"]}],
+    "stopped": [
+        {"reason": ["malformed-host"], "entry": ["socks5"], "where": {"raw": "evil.test\\x00.allowed.test"}}
+    ],
 }
 
 HOST = "evil.test\0.allowed.test"

@@ -18,7 +18,7 @@ ATTACK = {
         {"what": "request", "name": "notallowed.test"},
         {"what": "question", "name": "notallowed.test"},
     ],
-    "stopped": [{"reason": ["lookalike"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["lookalike"], "entry": ["transparent"], "where": {"name": "notallowed.test"}}],
 }
 
 

@@ -17,7 +17,13 @@ ATTACK = {
     "zone": {"turn.test": {"ttl": 0, "sequence": [{"a": ["93.184.216.34"]}, {"a": ["169.254.169.254"]}]}},
     "reachable": ["turn.test"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["metadata-address"],
+            "entry": ["transparent"],
+            "where": {"control": "check-resolved-address", "name": "turn.test"},
+        }
+    ],
 }
 
 

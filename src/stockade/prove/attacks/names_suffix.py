@@ -17,7 +17,9 @@ ATTACK = {
         {"what": "request", "name": "allowed.test.evil.test"},
         {"what": "question", "name": "allowed.test.evil.test"},
     ],
-    "stopped": [{"reason": ["lookalike"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["lookalike"], "entry": ["transparent"], "where": {"name": "allowed.test.evil.test"}}
+    ],
 }
 
 

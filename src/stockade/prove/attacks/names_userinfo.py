@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-918", "CWE-436", "RFC 3986 section 7.6"],
     "arrives": [{"what": "tcp", "address": "93.184.216.66"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["malformed-host"], "entry": ["http-proxy"]}],
+    "stopped": [{"reason": ["malformed-host"], "entry": ["http-proxy"], "where": {"raw": "*@evil.test:80"}}],
 }
 
 

@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["RFC 7838 section 2.1", "CWE-290", "ATT&CK T1090.004"],
     "arrives": [{"what": "tcp", "address": "93.184.216.66"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["name-mismatch"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["name-mismatch"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
 }
 
 

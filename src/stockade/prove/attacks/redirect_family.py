@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-601", "CWE-918", "R079", "RFC 3986 section 3.2.2"],
     "arrives": [{"what": "tcp", "address": "2606:2800:220:1::66"}],
-    "stopped": [{"reason": ["literal-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["literal-address"], "entry": ["transparent"], "where": {"control": "recheck-redirects"}}
+    ],
 }
 
 

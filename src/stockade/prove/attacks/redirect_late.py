@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-601", "CWE-918", "R043", "RFC 3986 section 4.2"],
     "arrives": [{"what": "request", "name": "evil.test"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["not-listed"], "entry": ["transparent"], "where": {"control": "recheck-redirects"}}
+    ],
 }
 
 

@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-601", "CWE-918", "R055", "R077"],
     "arrives": [{"what": "tcp", "address": "93.184.216.34", "port": 8080}],
-    "stopped": [{"reason": ["wrong-port"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["wrong-port"], "entry": ["transparent"], "where": {"control": "recheck-redirects"}}
+    ],
 }
 
 

@@ -13,7 +13,7 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-601", "R043", "HTML, section 7.4.4 (Refresh)"],
     "arrives": [{"what": "request", "name": "evil.test"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
 }
 
 

@@ -14,7 +14,7 @@ ATTACK = {
     "references": ["CWE-601", "R043"],
     "pages": {"/app": "<!doctype html><script>location.href = ['http://evil','test/x'].join('.')</script>"},
     "arrives": [{"what": "request", "name": "evil.test"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "evil.test"}}],
 }
 
 

@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-601", "CWE-200", "R043", "RFC 9110 section 15.4.8"],
     "arrives": [{"what": "request", "name": "evil.test"}, {"what": "question", "name": "evil.test"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["not-listed"], "entry": ["transparent"], "where": {"control": "recheck-redirects"}}
+    ],
 }
 
 

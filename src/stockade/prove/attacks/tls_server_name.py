@@ -14,7 +14,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-290", "R065", "RFC 6066 section 3", "ATT&CK T1090.004"],
     "arrives": [{"what": "request", "name": "evil.test"}, {"what": "tcp", "name": "evil.test"}],
-    "stopped": [{"reason": ["name-mismatch"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["name-mismatch"], "entry": ["transparent"], "where": {"control": "name-consistency"}}
+    ],
 }
 
 
