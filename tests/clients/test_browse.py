@@ -184,3 +184,12 @@ def test_a_window_that_closes_itself_leaves_the_one_behind_it(browse: Browse, wo
     session = browse("http://allowed.test/opener", POLICY, "--prompt", prompt)
     assert [step["error"] for step in session.transcript["steps"]] == [""] * 3
     assert session.transcript["steps"][-1]["status"] == 200
+
+
+def test_r155_a_session_says_that_the_browser_has_no_sandbox_of_its_own(browse: Browse, world: World) -> None:
+    session = browse("http://allowed.test/", POLICY)
+    [note] = session.transcript["notes"]
+    assert "--no-sandbox" in note
+    assert note in session.err
+    [opened] = [record for record in session.records if record["kind"] == "run.opened"]
+    assert "--no-sandbox" in opened["argv"]

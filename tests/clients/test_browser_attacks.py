@@ -37,7 +37,6 @@ def lane() -> Iterator[Lane]:
     ("attack", "stopped_by"),
     [
         ("browser-page-text-metadata", "gateway: metadata-address"),
-        ("browser-webrtc-stun", "room: literal-address"),
         ("browser-file", "view: ERR_FILE_NOT_FOUND"),
         ("browser-terminal", "notify: program-not-listed"),
     ],
@@ -55,6 +54,16 @@ def test_it_is_blocked_and_the_transcript_shows_that_the_agent_tried(
         for name in ("before", "after"):
             assert (tmp_path / one.files[name]).read_bytes().startswith(b"\x89PNG")
     assert trial.attempt.run == transcript["run"]
+
+
+@pytest.mark.parametrize("attack", ["browser-webrtc-stun", "browser-webtransport"])
+def test_r157_no_datagram_of_a_browser_leaves(lane: Lane, tmp_path: Path, attack: str) -> None:
+    trial = lane.perform(Order(id=attack, evidence=str(tmp_path)))
+    assert {one["what"] for one in trial.control.arrived} == {"udp"}
+    judgement = judge(CATALOGUE[attack], trial)
+    assert (judgement.result, judgement.stopped_by) == (Result.BLOCKED, "room: literal-address"), (
+        judgement.why
+    )
 
 
 @pytest.mark.parametrize("attack", ["browser-fetch", "browser-devtools"])

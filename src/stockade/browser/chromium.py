@@ -48,6 +48,7 @@ FLAGS = (
     "--no-pings",
     "--host-resolver-rules=" + ", ".join(f"MAP {name} ^NOTFOUND" for name in CALLS_HOME),
 )
+ONE_ZONE = "Chromium runs with --no-sandbox: browser and page are one trust zone, and the room is around both"
 _NET_ERROR = re.compile(r"\b(?:net::)?(ERR_[A-Z0-9_]+)")
 
 

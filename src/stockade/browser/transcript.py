@@ -48,7 +48,8 @@ class Transcript(Struct, frozen=True, kw_only=True):
         terminal_run: The run of the agent's terminal, if it opened one.
         steps: In order.
         pictures: File names by SHA-256, relative to the transcript.
-        ended: Why it ended: `done`, `step-limit` or `time-limit`.
+        ended: Why it ended: `done`, `step-limit`, `time-limit`, or `error`.
+        notes: What a reader has to know besides.
     """
 
     prompt: str
@@ -58,6 +59,7 @@ class Transcript(Struct, frozen=True, kw_only=True):
     steps: tuple[TakenStep, ...] = ()
     pictures: dict[str, str] = {}
     ended: str = "done"
+    notes: tuple[str, ...] = ()
 
 
 class Album:

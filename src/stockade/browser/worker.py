@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from stockade.browser.actions import Action, Open, RunCommand, describe_step
 from stockade.browser.agents import Agent, Seen
-from stockade.browser.chromium import Came, Chromium
+from stockade.browser.chromium import ONE_ZONE, Came, Chromium
 from stockade.browser.places import Helper, Place
 from stockade.browser.transcript import Album, TakenStep, Transcript
 
@@ -160,6 +160,7 @@ class Worker:
             steps=tuple(self.steps),
             pictures=dict(self._album.names),
             ended=ended,
+            notes=(ONE_ZONE,),
         )
 
     def close(self) -> None:

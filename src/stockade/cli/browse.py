@@ -66,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
     print(
         f"stockade: run {transcript.run}: {len(transcript.steps)} steps, {transcript.ended}", file=sys.stderr
     )
+    for note in transcript.notes:
+        print(f"stockade: {note}", file=sys.stderr)
     if transcript.ended != "done":
         print("hint: the agent was not finished; --steps N lets it go on for longer", file=sys.stderr)
     return 0
