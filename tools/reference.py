@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from stockade.cli.main import COMMANDS
+from stockade.evidence.schema import write_schema
 from stockade.ledger.record import KINDS
 from stockade.policy.reference import write_reference
 from stockade.sandbox.filter import Refusal, load_filter_table
@@ -192,6 +193,7 @@ def _cell(text: str) -> str:
 
 PAGES = {
     "commands.md": commands_page,
+    "evidence.schema.json": write_schema,
     "exit-codes.md": exit_codes_page,
     "policy-keys.md": write_reference,
     "reasons.md": reasons_page,

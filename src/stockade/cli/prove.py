@@ -38,6 +38,12 @@ def add_parser(subparsers: Any) -> None:
         "--out", type=Path, metavar="DIR", help="write the evidence record to this new folder"
     )
     parser.add_argument(
+        "--sign-key",
+        type=Path,
+        metavar="FILE",
+        help="sign the evidence record with this Ed25519 key (default: your own, made at first use)",
+    )
+    parser.add_argument(
         "--only",
         action="append",
         default=[],
@@ -135,12 +141,15 @@ def _list(techniques: list[Technique], as_json: bool) -> int:
 
 def _prove(args: argparse.Namespace, techniques: list[Technique]) -> int:
     from stockade.cli.progress import Progress
+    from stockade.cli.prove_evidence import recorded, seal
     from stockade.cli.prove_words import as_report, print_matrix, print_summary, result_line
 
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="stockade-prove-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="stockade-prove-") as scratch,
+        recorded(args, techniques) as record,
+    ):
         evidence = args.out or Path(scratch)
-        evidence.mkdir(parents=True, exist_ok=True)
         progress = Progress(len(techniques) * (1 + len(REMOVABLE) * args.ablate), sys.stderr)
 
         def tell(one: Judged) -> None:
@@ -154,7 +163,8 @@ def _prove(args: argparse.Namespace, techniques: list[Technique]) -> int:
             progress.close()
         seconds = time.monotonic() - started
         code = exit_code(judged, is_whole=not args.only and not args.no_browser)
-        # The evidence record is written here: `techniques`, `judged`, `matrix`, the ledgers in `evidence`.
+        if record is not None:
+            seal(record, args, judged, matrix, seconds, code)
     if args.json:
         print(json.dumps(as_report(judged, matrix, args.without_layer, seconds, code)))
         return code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -20,7 +21,7 @@ from stockade.prove.payload import PayloadEnd, run_payload
 from stockade.prove.scenery import Scenery
 from stockade.prove.stages import OPEN_TOO, STAGES, STOCKADE, Scene
 from stockade.prove.technique import ATTACKS_FOLDER, TOOLS, Technique
-from stockade.prove.trial import Order, Try
+from stockade.prove.trial import EXPECTATION_NAME, Order, Try
 from stockade.prove.witnesses import Permitted, Sorted, find_places, list_seen, sort_seen
 from stockade.prove.world_client import World
 from stockade.prove.world_dns import cast
@@ -137,6 +138,7 @@ class Execution:
             "facts": self._facts(),
             "folder": str(self._workspace),
             "open": self._is_open,
+            "expectation": digest_expectation(self._order.evidence),
         }
         worker = [*PYTHON, "runner.py", json.dumps(told)]
         if self._is_open:
@@ -248,3 +250,13 @@ def read_start(path: Path) -> bytes:
         return b""
     finally:
         os.close(fd)
+
+
+def digest_expectation(evidence: str) -> str:
+    """SHA-256 of what was written down before; empty if nothing was.
+
+    It stands in the worker's command, so the first record of the run holds it: the expectation was there
+    before the attempt that it is about.
+    """
+    path = Path(evidence) / EXPECTATION_NAME
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""

@@ -81,7 +81,7 @@ def find_refusal(technique: Technique, attempt: Try, control: Try = NO_CONTROL) 
         if stopped.seen and not any(_count_words(attempt)[word] for word in stopped.seen):
             continue
         for denial in attempt.denials:
-            if _fits(stopped, denial):
+            if fits_refusal(stopped, denial):
                 return f"{layer_of(denial)}: {denial['reason']}"
     return None
 
@@ -93,7 +93,8 @@ def layer_of(denial: dict[str, Any]) -> str:
     return Layer.ROOM if denial.get("entry") == "udp" else Layer.GATEWAY
 
 
-def _fits(stopped: Stopped, denial: dict[str, Any]) -> bool:
+def fits_refusal(stopped: Stopped, denial: dict[str, Any]) -> bool:
+    """Whether a record is this refusal: one word of each list that is not empty."""
     return all(
         not wanted or found in wanted
         for found, wanted in (
