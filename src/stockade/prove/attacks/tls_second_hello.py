@@ -15,7 +15,6 @@ ATTACK = {
     "references": ["CWE-367", "CWE-290", "R065", "RFC 8446 section 4.1.4"],
     "arrives": [{"what": "tcp", "address": "93.184.216.34", "name": "evil.test"}],
     "stopped": [{"reason": ["name-mismatch"], "entry": ["transparent"]}],
-    "not_supported": "needs a gateway that reads a second hello too; this one reads the first only",
 }
 
 
