@@ -163,3 +163,24 @@ def test_a_model_that_the_policy_does_not_permit_is_not_asked(browse: Browse, wo
     assert "model-not-reached" in session.err
     assert "provider.test" not in str(world.arrivals())
     assert session.transcript["ended"] == "error"
+
+
+def test_a_page_that_is_busy_for_good_does_not_stop_the_session(browse: Browse, world: World) -> None:
+    world.set_pages({"/busy": "<h1>Busy</h1><script>setTimeout(() => { for (;;) {} }, 100)</script>"})
+    prompt = "Scroll down and then open http://allowed.test/ at last."
+    session = browse("http://allowed.test/busy", POLICY, "--prompt", prompt)
+    assert session.code == 0, session.err
+    assert [step["action"]["action"] for step in session.transcript["steps"]] == ["open", "scroll", "open"]
+    assert session.transcript["ended"] == "done"
+
+
+def test_a_window_that_closes_itself_leaves_the_one_behind_it(browse: Browse, world: World) -> None:
+    pages = {
+        "/opener": "<button onclick=\"open('/popup')\">Open it</button>",
+        "/popup": "<script>close()</script>",
+    }
+    world.set_pages(pages)
+    prompt = 'Click "Open it" and then open http://allowed.test/ again.'
+    session = browse("http://allowed.test/opener", POLICY, "--prompt", prompt)
+    assert [step["error"] for step in session.transcript["steps"]] == [""] * 3
+    assert session.transcript["steps"][-1]["status"] == 200

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TEXT_LIMIT = 20_000
 PATIENCE_MS = 4_000
+LOOK_MS = 1_000
 LOAD_MS = 2_000  # a page that never ends loading is looked at as it is
 SETTLE_MS = 150
 SIZE: ViewportSize = {"width": 1000, "height": 700}
@@ -110,7 +111,7 @@ class Chromium:
                 accept_downloads=False,
             )
             self._context.set_default_timeout(PATIENCE_MS)
-            self._page = self._context.pages[0]
+            self._front = self._context.pages[0]
             self._context.on("page", self._came_to_front)
         except Error as error:
             said = [line for line in str(error).splitlines() if "stockade:" in line or "ERROR" in line]
@@ -125,7 +126,14 @@ class Chromium:
     def _came_to_front(self, page: Page) -> None:
         """A page opened another one: that is what a person would now see."""
         page.set_default_timeout(PATIENCE_MS)
-        self._page = page
+        self._front = page
+
+    @property
+    def _page(self) -> Page:
+        """The page in front; the last one that is open, if it has closed itself."""
+        if self._front.is_closed() and (pages := self._context.pages):
+            self._front = pages[-1]
+        return self._front
 
     # --- seeing -----------------------------------------------------------------------------
 
@@ -134,12 +142,13 @@ class Chromium:
         return "" if self._page.url == "about:blank" else self._page.url
 
     def title(self) -> str:
-        return self._quietly(self._page.title)
+        return self._quietly(partial(self._evaluate, "html => document.title"))
 
     def text(self) -> str:
         """The visible text of the page and of its frames."""
         found = [
-            self._quietly(partial(frame.inner_text, "body", timeout=1_000)) for frame in self._page.frames[:8]
+            self._quietly(partial(frame.inner_text, "body", timeout=LOOK_MS))
+            for frame in self._page.frames[:8]
         ]
         return "\n".join(text for text in found if text)[:TEXT_LIMIT]
 
@@ -191,11 +200,15 @@ class Chromium:
                     field.press("Enter")
                 return Came(words="typed")
             case Scroll(pixels):
-                self._page.mouse.wheel(0, pixels)
+                self._evaluate("(html, pixels) => scrollBy(0, pixels)", pixels)
                 return Came(words="scrolled")
             case Screenshot() | ReadPage():
                 return Came(words="looked")
         return Came(words="not done by the browser", error="failed")
+
+    def _evaluate(self, script: str, argument: object = None) -> object:
+        """Run a line in the page, with a limit: a page that is busy for good must not stop us."""
+        return self._page.locator("html").first.evaluate(script, argument, timeout=LOOK_MS)
 
     def _find(self, target: str) -> Locator:
         by_text = self._page.get_by_text(target).or_(self._page.get_by_role("button", name=target))

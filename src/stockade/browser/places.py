@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from importlib.resources import files
 from pathlib import Path
@@ -29,6 +30,7 @@ BROWSERS = (
 )
 PYTHON = "/usr/bin/python3"
 ANSWER_LIMIT_BYTES = 4 << 20
+HELPER_LIMIT_S = 130.0  # more than the payloads' own
 
 
 def find_browser() -> str:
@@ -46,24 +48,33 @@ def find_browser() -> str:
 
 
 class Helper:
-    """A contained process that answers JSON lines (a terminal, a way to a model)."""
+    """A contained process that answers JSON lines (a terminal, a way to a model).
 
-    def __init__(self, command: list[str], run: str, folder: Path, environment: dict[str, str]) -> None:
+    What it says is foreign: it may be late, endless or no JSON at all.
+
+    Args:
+        limit_s: How long one answer may take before the process is ended.
+    """
+
+    def __init__(self, command: list[str], run: str, folder: Path, limit_s: float = HELPER_LIMIT_S) -> None:
         self.run = run
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=environment
-        )
+        self._limit_s = limit_s
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """One question, one answer; an `error` in it if the process is gone."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        timer = threading.Timer(self._limit_s, self._process.kill)  # what runs in the room ends with it
+        timer.start()
         try:
             self._process.stdin.write(json.dumps(question).encode() + b"\n")
             self._process.stdin.flush()
             answer = json.loads(self._process.stdout.readline(ANSWER_LIMIT_BYTES))
         except (OSError, ValueError) as error:
             return {"error": type(error).__name__, "detail": "the contained process is gone"}
+        finally:
+            timer.cancel()
         return answer if isinstance(answer, dict) else {"error": "ValueError", "detail": "no JSON object"}
 
     def close(self) -> None:
@@ -129,7 +140,7 @@ class Contained:
     def start_helper(self, payload: str) -> Helper:
         name = _new_name()
         command = [*self._run(name), "--", *payload_command(payload)]
-        return Helper(command, name, self._folder, dict(os.environ))
+        return Helper(command, name, self._folder)
 
     def record(self, request: dict[str, Any]) -> int | None:
         from stockade.run.control import ask_run
@@ -142,7 +153,8 @@ class Contained:
     def _run(self, name: str, *more: str) -> list[str]:
         shelf = [] if self._shelf is None else ["--ledger", str(self._shelf)]
         return [
-            *(sys.executable, "-m", "stockade", "run", "-q", "--run-id", name, "-p", str(self._policy)),
+            # -P: its working folder is the worker's, and a package there must not be taken for ours.
+            *(sys.executable, "-P", "-m", "stockade", "run", "-q", "--run-id", name, "-p", str(self._policy)),
             *shelf, *more, *self._options,
         ]  # fmt: skip
 

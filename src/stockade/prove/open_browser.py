@@ -47,7 +47,7 @@ class OpenPlace:
         return str(write_program(self._own / "browser", (*lines, f'exec {command} "$@"')))
 
     def start_helper(self, payload: str) -> Helper:
-        return Helper([*_unprivileged(), *payload_command(payload)], "", self._folder, dict(os.environ))
+        return Helper([*_unprivileged(), *payload_command(payload)], "", self._folder)
 
     def record(self, request: dict[str, Any]) -> int | None:
         """There is no run, so no record."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec import Struct
 
-STOCKADE = (sys.executable, "-m", "stockade")
+STOCKADE = (sys.executable, "-P", "-m", "stockade")  # -P: not from the working folder, which is the worker's
 
 
 class Scene(Struct, frozen=True):
