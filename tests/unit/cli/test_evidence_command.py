@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -113,6 +114,26 @@ def test_without_answers_a_form_is_printed_that_takes_them(
     assert main(["evidence", "review", str(unreviewed), "--answers", str(path)]) == 2  # nothing is filled in
     path.write_text(form.replace(": |\n  \n", ": |\n  An answer.\n").removesuffix("  \n") + "  An answer.\n")
     assert main(["evidence", "review", str(unreviewed), "--answers", str(path)]) == 0
+
+
+def test_on_a_terminal_the_questions_are_asked(
+    unreviewed: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    typed = "".join(f"first of {question.key}\nsecond\n\n" for question in QUESTIONS)
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+    assert main(["evidence", "review", str(unreviewed)]) == 0
+    assert "What if? What if one layer were missing" in capsys.readouterr().err
+    main(["evidence", "review", str(unreviewed), "--json"])
+    answers = json.loads(capsys.readouterr().out)["answers"]
+    assert answers["why-not"] == "first of why-not\nsecond"
+    (unreviewed / "review.json").unlink()
+    monkeypatch.setattr("sys.stdin", Terminal("\n" * 8))
+    assert main(["evidence", "review", str(unreviewed)]) == 2
+    assert not (unreviewed / "review.json").exists()
 
 
 def test_a_review_is_signed_with_the_reviewer_s_key_and_shown(
