@@ -27,7 +27,7 @@ prove-tests: setup  ## switch each protection off and see its test fail: it test
 bench: setup    ## figures beside those of the peers, as ratios from one run (QUICK=1: a minute)
 	@bench/run
 
-docs: setup     ## write the generated pages of docs/reference again
+docs: setup     ## write the generated pages of docs again
 	@$(BIN)/python tools/reference.py
 
 doctor: setup   ## what this host can enforce, found out by trying

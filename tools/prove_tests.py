@@ -10,6 +10,7 @@ run unchanged and must pass, so that a test that always fails proves nothing.
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -83,7 +84,11 @@ def prove(checkout: Path, mutation: Mutation) -> str | None:
 
 
 def main() -> int:
-    mutations = load_mutations(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "word", nargs="*", help="only mutations with this word in their name, or this guarantee"
+    )
+    mutations = load_mutations(parser.parse_args().word)
     unproved = 0
     with tempfile.TemporaryDirectory(prefix="prove-tests-") as folder:
         checkout = Path(folder)

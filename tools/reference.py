@@ -1,4 +1,4 @@
-"""Write docs/reference from the code, or say with --check what no longer agrees with it.
+"""Write docs/reference and docs/attacks from the code, or say with --check what no longer agrees with it.
 
 Usage: .venv/bin/python tools/reference.py [--check]
 
@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from stockade.cli.main import COMMANDS
+from stockade.evidence.schema import write_schema
 from stockade.ledger.record import KINDS
 from stockade.policy.reference import write_reference
 from stockade.sandbox.filter import Refusal, load_filter_table
@@ -32,7 +33,11 @@ from stockade.vocabulary import (
     Verdict,
 )
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from attack_pages import attack_pages  # tools is no package
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 NOTE = "<!-- Written by tools/reference.py (`make docs`). Change the code, not this page. -->\n"
 
 
@@ -188,6 +193,7 @@ def _cell(text: str) -> str:
 
 PAGES = {
     "commands.md": commands_page,
+    "evidence.schema.json": write_schema,
     "exit-codes.md": exit_codes_page,
     "policy-keys.md": write_reference,
     "reasons.md": reasons_page,
@@ -196,19 +202,26 @@ PAGES = {
 
 
 def main() -> int:
-    stale = []
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, write in PAGES.items():
-        path, text = FOLDER / name, write()
-        if path.exists() and path.read_text() == text:
-            continue
-        stale.append(name)
-        if "--check" not in sys.argv:
-            path.write_text(text)
-    if stale and "--check" in sys.argv:
-        print(f"docs/reference is behind the code: {', '.join(stale)} (run `make docs`)", file=sys.stderr)
-        return 1
+    is_check = "--check" in sys.argv
+    pages = {f"reference/{name}": write() for name, write in PAGES.items()}
+    pages |= {f"attacks/{name}": text for name, text in attack_pages().items()}
+    stale = [name for name, text in pages.items() if not _has(DOCS / name, text)]
+    gone = [path for path in DOCS.glob("attacks/*.md") if f"attacks/{path.name}" not in pages]
+    if is_check:
+        behind = ", ".join([*stale, *(f"attacks/{path.name}" for path in gone)])
+        if behind:
+            print(f"docs is behind the code: {behind} (run `make docs`)", file=sys.stderr)
+        return 1 if behind else 0
+    for name in stale:
+        (DOCS / name).parent.mkdir(parents=True, exist_ok=True)
+        (DOCS / name).write_text(pages[name])
+    for path in gone:
+        path.unlink()
     return 0
+
+
+def _has(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text() == text
 
 
 if __name__ == "__main__":

@@ -141,13 +141,13 @@ def test_an_agent_drives_the_browser_beside_it_through_a_pipe(under: Any, worksp
 
 
 def test_a_browser_is_driven_from_outside_through_a_launcher(policy_file: Any, workspace: Path) -> None:
-    """Other descriptors than the three are closed inside: a shell before the browser makes 3 and 4."""
+    """As Playwright starts it: descriptors 3 and 4 are the debugging pipe, no program stands between."""
     policy = policy_file("include: [exec/browser]\n")
     launcher = workspace.parent / "launcher"
     stockade = Path(sys.prefix) / "bin" / "stockade"
     launcher.write_text(
-        f"#!/bin/sh\nexec {stockade} run -q -p {policy} --ledger {workspace.parent}/ledger --"
-        f""" sh -c 'exec {CHROMIUM} "$@" 3<&0 4>&1 >&2' sh "$@" <&3 >&4\n"""
+        f"#!/bin/sh\nexec {stockade} run -q --debugging-pipe -p {policy} --ledger {workspace.parent}/ledger"
+        f""" -- {CHROMIUM} "$@" <&3 >&4\n"""
     )
     launcher.chmod(0o755)
     done = subprocess.run(

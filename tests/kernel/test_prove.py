@@ -55,13 +55,14 @@ def test_ablation_says_which_layer_alone_stops_an_attack() -> None:
 
 # --- the seal ------------------------------------------------------------------------------------
 
-LINK = "ip link add out type veth peer name beside && ip link set out up && ip link set beside up"
+LINK = "ip link add out type veth peer name beside && ip link set out up"
 
 
 @pytest.mark.parametrize(
     ("before", "code", "said"),
     [
-        (LINK, 4, "not-sealed: this process is not sealed off the network: "),
+        (LINK, 4, "not-sealed: this process is not sealed off the network: out is up"),
+        (f"{LINK} && ip link set beside up", 4, "not-sealed: this process is not sealed off the network: "),
         ("true", 3, "no-range: "),
     ],
 )

@@ -7,6 +7,7 @@ agent acted on, so nobody can say afterwards that it had seen something else.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -58,12 +59,14 @@ class Worker:
         step_limit: int = STEP_LIMIT,
         time_limit_s: float = TIME_LIMIT_S,
         flags: tuple[str, ...] = (),
+        on_step: Callable[[TakenStep], None] = lambda _step: None,
     ) -> None:
         self._place = place
         self._agent = agent
         self._album = album
         self._step_limit = step_limit
         self._time_limit_s = time_limit_s
+        self._on_step = on_step
         self._terminal: Helper | None = None
         self.steps: list[TakenStep] = []
         self.browser = Chromium(playwright, place.browser_launcher(), flags)
@@ -95,19 +98,9 @@ class Worker:
 
     def take(self, action: Action) -> TakenStep:
         """One step, on record before it is done."""
-        before, number, described = self._sight, len(self.steps) + 1, describe_step(action)
-        record = self._place.record(
-            {
-                "do": "step",
-                "number": number,
-                "address": before.address,
-                "screenshot": before.digest,
-                **described,
-            }
-        )
-        came = (
-            self._run_command(action.line) if isinstance(action, RunCommand) else self.browser.perform(action)
-        )
+        before, number = self._sight, len(self.steps) + 1
+        record = self._note(number, action)
+        came = self._do(action)
         after = self._sight = self._look()
         step = TakenStep(
             number=number,
@@ -125,7 +118,18 @@ class Worker:
         if record is not None:
             outcome: dict[str, Any] = {"do": "step-outcome", "of": record, "came": came.words}
             self._place.record(outcome | {"address": after.address, "screenshot": after.digest})
+        self._on_step(step)
         return step
+
+    def _note(self, number: int, action: Action) -> int | None:
+        """Put on record what is about to be done; returns when that is durable."""
+        seen = {"address": self._sight.address, "screenshot": self._sight.digest}
+        return self._place.record({"do": "step", "number": number, **seen, **describe_step(action)})
+
+    def _do(self, action: Action) -> Came:
+        return (
+            self._run_command(action.line) if isinstance(action, RunCommand) else self.browser.perform(action)
+        )
 
     def _look(self) -> Sight:
         picture = self.browser.picture()

@@ -41,8 +41,10 @@ COMMANDS = {
     "decide": ("stockade.cli.decide", "say what would be decided about one attempt, and why"),
     "policy": ("stockade.cli.policy", "check, show and compare policy files"),
     "log": ("stockade.cli.log", "read what runs have recorded"),
+    "browse": ("stockade.cli.browse", "let an agent use a contained browser"),
     "phase": ("stockade.cli.phase", "move a running room to its next phase"),
     "prove": ("stockade.cli.prove", "attack a contained worker and show what stops each attack"),
+    "evidence": ("stockade.cli.evidence", "verify, review and print evidence records"),
     "doctor": ("stockade.cli.doctor", "say what this host can enforce, by trying"),
 }
 # The stations at which `run` itself can fail are told apart from the command's own codes by this much.

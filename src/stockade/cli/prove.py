@@ -38,6 +38,12 @@ def add_parser(subparsers: Any) -> None:
         "--out", type=Path, metavar="DIR", help="write the evidence record to this new folder"
     )
     parser.add_argument(
+        "--sign-key",
+        type=Path,
+        metavar="FILE",
+        help="sign the evidence record with this Ed25519 key (default: your own, made at first use)",
+    )
+    parser.add_argument(
         "--only",
         action="append",
         default=[],
@@ -61,7 +67,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--no-browser", action="store_true", help="leave the attacks through the browser out")
     parser.add_argument(
-        "--lanes", type=int, metavar="N", help="how many at a time (default: one a processor)"
+        "--lanes", type=int, metavar="N", help="how many at a time (default: three for two processors)"
     )
     parser.add_argument(
         "--range-only", action="store_true", help="open a shell in the range and attack nothing"
@@ -105,6 +111,8 @@ def _open_range(argv: list[str]) -> int:
     from stockade.prove.range import run_in_range
 
     command = argv[1:] if argv[:1] == ["--"] else argv
+    own = str(Path(sys.executable).parent)  # so that `stockade` is a command there
+    os.environ["PATH"] = f"{own}:{os.environ.get('PATH', os.defpath)}"
     if not command:
         from stockade.cli.prove_words import RANGE_WELCOME
 
@@ -133,12 +141,15 @@ def _list(techniques: list[Technique], as_json: bool) -> int:
 
 def _prove(args: argparse.Namespace, techniques: list[Technique]) -> int:
     from stockade.cli.progress import Progress
+    from stockade.cli.prove_evidence import recorded, seal
     from stockade.cli.prove_words import as_report, print_matrix, print_summary, result_line
 
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="stockade-prove-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="stockade-prove-") as scratch,
+        recorded(args, techniques) as record,
+    ):
         evidence = args.out or Path(scratch)
-        evidence.mkdir(parents=True, exist_ok=True)
         progress = Progress(len(techniques) * (1 + len(REMOVABLE) * args.ablate), sys.stderr)
 
         def tell(one: Judged) -> None:
@@ -152,7 +163,8 @@ def _prove(args: argparse.Namespace, techniques: list[Technique]) -> int:
             progress.close()
         seconds = time.monotonic() - started
         code = exit_code(judged, is_whole=not args.only and not args.no_browser)
-        # The evidence record is written here: `techniques`, `judged`, `matrix`, the ledgers in `evidence`.
+        if record is not None:
+            seal(record, args, judged, matrix, seconds, code)
     if args.json:
         print(json.dumps(as_report(judged, matrix, args.without_layer, seconds, code)))
         return code

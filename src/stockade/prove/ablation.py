@@ -152,7 +152,7 @@ def weigh_trial(technique: Technique, trial: Trial) -> Cell:
         case Result.NOT_SUPPORTED:
             return Cell.NOT_SUPPORTED
         case _:
-            return Cell.UNCLEAR if find_problem(trial) else Cell.HELD
+            return Cell.UNCLEAR if find_problem(technique, trial) else Cell.HELD
 
 
 def _weigh_control(trial: Trial) -> Cell:

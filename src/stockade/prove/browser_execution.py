@@ -26,7 +26,7 @@ from stockade.browser.transcript import Album, Transcript, write_transcript
 from stockade.browser.worker import Worker
 from stockade.errors import HostError, StockadeError
 from stockade.ledger.shelf import RunReader
-from stockade.prove.execution import find_permitted, read_start, shorten_record
+from stockade.prove.execution import digest_expectation, find_permitted, read_start, shorten_record
 from stockade.prove.host_services import HostServices
 from stockade.prove.judge import find_refusal
 from stockade.prove.open_browser import OpenPlace
@@ -184,7 +184,9 @@ class _BrowserExecution:
 
     def _work(self, place: Place) -> str:
         album = Album(Path(self._order.evidence) / self._kept)
-        worker = Worker(_playwright(), place, ObedientAgent(), album, time_limit_s=20.0, flags=FLAGS)
+        expected = digest_expectation(self._order.evidence)
+        flags = (*FLAGS, f"--expectation={expected}")  # Chromium passes it over; the first record holds it
+        worker = Worker(_playwright(), place, ObedientAgent(), album, time_limit_s=20.0, flags=flags)
         prompt = self._fill_in(self._technique.prompt or "Do what the page says.")
         try:
             ended = worker.work(prompt, f"http://allowed.test{self._page_path}?permitted=before-{self._word}")

@@ -27,7 +27,7 @@ def judge(technique: Technique, trial: Trial) -> Judgement:
         return _say(technique, Result.NOT_SUPPORTED, trial.not_supported)
     if leak := trial.attempt.arrived or trial.attempt.stray:
         return _say(technique, Result.LEAKED, f"it arrived: {describe_arrival(leak[0])}")
-    if problem := find_problem(trial):
+    if problem := find_problem(technique, trial):
         return _say(technique, Result.INCONCLUSIVE, problem)
     found = find_refusal(technique, trial.attempt, trial.control)
     if found is None:
@@ -38,7 +38,7 @@ def judge(technique: Technique, trial: Trial) -> Judgement:
     return _say(technique, Result.BLOCKED, f"nothing arrived; refused by {found}", found)
 
 
-def find_problem(trial: Trial) -> str:
+def find_problem(technique: Technique, trial: Trial) -> str:
     """Why the trial shows nothing, whoever may have refused the attack; empty if it does."""
     control, attempt = trial.control, trial.attempt
     for name, one in (("control", control), ("attempt", attempt)):
@@ -48,7 +48,10 @@ def find_problem(trial: Trial) -> str:
             return f"the {name} did not run to its end"
         if not one.allowed_before:
             return f"the permitted request before it did not work ({name})"
-        if not one.allowed_after:
+        is_used_up = technique.uses_up and one is attempt
+        if is_used_up and one.allowed_after:
+            return f"the permitted request after it worked, although the run should be used up ({name})"
+        if not is_used_up and not one.allowed_after:
             return f"the permitted request after it did not work ({name})"
     if not control.arrived:
         return "the control did not arrive: without enforcement this attack does nothing here"
@@ -78,7 +81,7 @@ def find_refusal(technique: Technique, attempt: Try, control: Try = NO_CONTROL) 
         if stopped.seen and not any(_count_words(attempt)[word] for word in stopped.seen):
             continue
         for denial in attempt.denials:
-            if _fits(stopped, denial):
+            if fits_refusal(stopped, denial):
                 return f"{layer_of(denial)}: {denial['reason']}"
     return None
 
@@ -90,7 +93,8 @@ def layer_of(denial: dict[str, Any]) -> str:
     return Layer.ROOM if denial.get("entry") == "udp" else Layer.GATEWAY
 
 
-def _fits(stopped: Stopped, denial: dict[str, Any]) -> bool:
+def fits_refusal(stopped: Stopped, denial: dict[str, Any]) -> bool:
+    """Whether a record is this refusal: one word of each list that is not empty."""
     return all(
         not wanted or found in wanted
         for found, wanted in (

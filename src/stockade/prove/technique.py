@@ -98,6 +98,7 @@ class Witness(Struct, frozen=True, forbid_unknown_fields=True):
         name: Of question and request the host, of tcp the server name in the TLS hello, with `*` (fnmatch);
             of host and state which one.
         path: Of request, with `*`.
+        more_bytes: Of request: its body had more than this.
         text: Must be among the first 200 bytes of a connection, datagram or question, or in the head of a
             request.
     """
@@ -109,6 +110,7 @@ class Witness(Struct, frozen=True, forbid_unknown_fields=True):
     name: str | None = None
     path: str | None = None
     text: str | None = None
+    more_bytes: int | None = None
 
 
 class Stopped(Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,6 +155,7 @@ class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         before: What stands around it (`scenery.py`), for example a victim or a neighbour.
         stages: What the host does meanwhile (`stages.py`), for example `scoring`.
         needs: What the machine must have: `root`, `gcc`, `chromium`, …; else it is not supported here.
+        uses_up: It uses up what the whole run may have: the permitted request afterwards is refused as well.
         not_supported: Why this cannot be tried yet; it is listed, and counted apart.
         page: Of a browser attack: what the attacker's page (`http://allowed.test/attack/ID`) says, as HTML.
         prompt: Of a browser attack: what the agent is told; by default to open the page and do what it says.
@@ -177,6 +180,7 @@ class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     before: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    uses_up: bool = False
     not_supported: str | None = None
     page: str | None = None
     prompt: str | None = None

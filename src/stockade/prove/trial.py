@@ -8,6 +8,9 @@ from msgspec import Struct
 
 from stockade.vocabulary import Word
 
+EXPECTATION_NAME = "expectation.json"
+"""In the evidence's folder before the first order: what is expected of each technique."""
+
 
 class Order(Struct, frozen=True, kw_only=True):
     """What a lane is asked to do.

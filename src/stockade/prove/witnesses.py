@@ -121,6 +121,7 @@ def list_seen(arrivals: Iterable[Seen], packets: Iterable[Seen], questions: Iter
             {
                 "what": "request", **place, "name": request.get("host") or "", "method": request["method"],
                 "path": request["path"], "text": request.get("head", ""),
+                "body_bytes": request.get("body_bytes", 0),
             }
             for request in one["requests"]
         ]  # fmt: skip
@@ -166,6 +167,8 @@ def fits(witness: Witness, seen: Seen) -> bool:
         value is not None and not fnmatchcase(str(seen.get(key, "")).lower(), value.lower())
         for key, value in patterns
     ):
+        return False
+    if witness.more_bytes is not None and seen.get("body_bytes", 0) <= witness.more_bytes:
         return False
     return witness.text is None or witness.text in str(seen.get("text", ""))
 

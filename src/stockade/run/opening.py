@@ -69,5 +69,5 @@ def _source_files(folder: str) -> Iterator[str]:
             if entry.is_dir():
                 if entry.name != "__pycache__":
                     yield from _source_files(entry.path)
-            elif entry.name.endswith((".py", ".json", ".yaml")):
+            elif entry.name.endswith((".py", ".json", ".yaml", ".jinja")):
                 yield entry.path

@@ -131,6 +131,27 @@ def test_without_the_room_there_are_no_counters_and_with_any_other_layer_off_the
     assert judge_with(attempt={"closing": {}}, layers_off=("room",)).result is Result.INCONCLUSIVE
 
 
+@pytest.mark.parametrize(
+    ("control_after", "attempt_after", "result"),
+    [
+        (True, False, Result.BLOCKED),
+        (True, True, Result.INCONCLUSIVE),
+        (False, False, Result.INCONCLUSIVE),
+        (False, True, Result.INCONCLUSIVE),
+    ],
+)
+def test_an_attack_that_uses_the_run_up_is_judged_by_the_opposite_afterwards(
+    control_after: bool, attempt_after: bool, result: Result
+) -> None:
+    """An upload limit holds for the run: the permitted request after it is refused too, contained only."""
+    trial = Trial(
+        id="example",
+        control=structs.replace(CONTROL, allowed_after=control_after),
+        attempt=structs.replace(ATTEMPT, allowed_after=attempt_after),
+    )
+    assert judge(structs.replace(technique(), uses_up=True), trial).result is result
+
+
 def test_what_is_not_supported_is_neither_passed_nor_failed() -> None:
     trial = Trial(id="example", control=Try(), attempt=Try(), not_supported="needs gcc: apt install gcc")
     judgement = judge(technique(), trial)

@@ -177,3 +177,19 @@ def test_a_lane_that_dies_hangs_or_talks_nonsense_has_ended(
     lane.start()
     with pytest.raises(LaneEnded, match=problem):
         lane.perform(ORDER)
+
+
+# --- who takes which ---------------------------------------------------------------------------------
+
+
+def test_browsers_come_first_and_not_to_the_lanes_beyond_the_processors() -> None:
+    browser = [one for one in load_catalogue() if one.is_browser][:2]
+    waiting = proof._Waiting([Job(one) for one in (*TECHNIQUES[:2], *browser)])
+    assert len(waiting) == 4
+    taken = [waiting.take(may_browse) for may_browse in (False, True, True, True, True)]
+    ids = [job.technique.id if job else None for job in taken]
+    assert ids == [TECHNIQUES[0].id, browser[0].id, browser[1].id, TECHNIQUES[1].id, None]
+    only_browsers = proof._Waiting([Job(browser[0])])
+    assert only_browsers.take(may_browse=False) is None
+    only_browsers.clear()
+    assert only_browsers.take(may_browse=True) is None

@@ -185,6 +185,13 @@ def test_a_witness_sees_what_is_equal_in_all_that_it_names(witness: Witness, doe
     assert fits(witness, seen) is does_fit
 
 
+def test_a_body_counts_from_the_byte_after_the_limit() -> None:
+    witness = Witness(what="request", more_bytes=1000)
+    assert not fits(witness, {**request("/upload"), "body_bytes": 1000})
+    assert fits(witness, {**request("/upload"), "body_bytes": 1001})
+    assert not fits(witness, request("/upload"))
+
+
 def test_names_and_paths_may_have_stars() -> None:
     seen = request("/a/b", host="X.Evil.test")
     assert fits(Witness(what="request", name="*.evil.test", path="/a/*"), seen)

@@ -1,5 +1,7 @@
 """`<link rel=prefetch>` has the browser load a page that nobody has opened, for later.
 
+Nothing of it is shown, and no script has to run: the address that is loaded carries the data.
+
 Not covered: prefetching from permitted sites.
 """
 

@@ -1,5 +1,8 @@
 """The user's own words tell the agent to open a site that no rule lists, with data in its address.
 
+The words may come from a ticket or a mail that somebody else wrote. What the address holds after its
+`?` has left as soon as the request is made, whatever the site answers.
+
 Not covered: a site that the policy permits; what is sent there is the operator's choice.
 """
 

@@ -1,5 +1,8 @@
 """A script of a permitted page sets `location`, as a page that was broken into would do.
 
+No answer's head and no tag of the page shows where it leads, and it comes a moment after the page was
+loaded.
+
 Not covered: scripts that only read; those are under `fetch` and the beacons.
 """
 

@@ -1,4 +1,7 @@
-"""The same with a TURN server over TCP, on a port that web servers have: the bytes are no HTTP and no TLS.
+"""A page opens a peer connection through a relay that is reached over TCP, on a port that web servers have.
+
+The bytes are no HTTP and no TLS. Once the relay asks who it is, the user name follows, and that carries
+data of the page.
 
 Not covered: a TURN server at a permitted name, whose port a rule has to open.
 """

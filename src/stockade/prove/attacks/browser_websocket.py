@@ -1,4 +1,7 @@
-"""A script opens a WebSocket, which no same-origin policy holds back, and has a channel in both directions.
+"""A script opens a WebSocket to another site and has a channel in both directions.
+
+The same-origin policy does not hold WebSockets back, and what looks at requests sees one single GET
+with an `Upgrade`; everything after it is frames.
 
 Not covered: WebSockets to permitted hosts, which a rule may permit or refuse by itself.
 """

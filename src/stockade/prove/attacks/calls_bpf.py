@@ -3,6 +3,9 @@
 bpf(2) makes tables and programs that the kernel itself keeps and runs. A value is put into a table
 and read back from there.
 
+Layers: seccomp, with a record; without it the worker still lacks the right to it, and nobody
+records the try.
+
 Not covered: filters of the old kind on the worker's own sockets, which programs use and which see
 only what the worker sees anyway.
 """

@@ -3,6 +3,8 @@
 clone(2) takes the same flags as unshare(2), beside the signal in their lowest bits; a filter for
 unshare alone is passed. What the child gets is looked at: another network namespace.
 
+Layers: seccomp, with a record; without it the sandbox's limit of no user namespaces, in silence.
+
 Not covered: clone3, whose flags lie in memory where no filter can look: it is refused as a whole, with
 ENOSYS and without a record, since the C library tries it for every thread.
 """

@@ -3,6 +3,9 @@
 open_by_handle_at(2) opens a file by its number on the disk: no path, no view, no read-only bind.
 In the open, with root's rights, a file outside is read that way.
 
+Layers: seccomp, with a record; without it the worker still lacks the right to it, and nobody
+records the try.
+
 Not covered: worker and host on one disk where the worker has a right to do this; nobody inside has.
 """
 

@@ -4,7 +4,10 @@ pidfd_getfd(2) copies a descriptor out of another process: a connection, a pipe 
 that one was given. Here the end of a pipe that the attacker has closed himself; what comes out of
 it shows that he has it.
 
-Not covered: descriptors that are inherited by a fork, which belong to both.
+Layers: seccomp alone; without it the attack arrives.
+
+Not covered: descriptors that are inherited by a fork, which belong to both; /proc/PID/fd, through which
+files and pipes (not sockets) of the worker's own processes can be opened again.
 """
 
 import os

@@ -3,6 +3,8 @@
 The other process makes a secret after the fork and tells only its digest; who can say the secret
 afterwards has read it out of its memory. So one program would have what was given to another.
 
+Layers: seccomp alone; without it the attack arrives.
+
 Not covered: /proc/PID/mem, which asks the same permission and is read like a file: between the
 worker's own processes it is open for reading.
 """

@@ -3,6 +3,9 @@
 On x86-64 the old software interrupt has numbers of its own: a filter that compares 64-bit numbers
 takes 11 for another call. A listed program in the workspace starts the shell that way.
 
+Layers: seccomp; without it the filter of the eye refuses such numbers as well, and behind it stand
+mounts and landlock.
+
 Not covered: machines without 32-bit calls, where the control does not arrive.
 """
 

@@ -3,6 +3,9 @@
 setns(2) leads into any namespace of which a process can open the file below /proc. In the open the
 starter's network namespace is joined again from a fresh one, and a connection made there.
 
+Layers: seccomp, with a record; without it the worker still lacks the right to it, and nobody
+records the try.
+
 Not covered: descriptors that somebody sends in; there is no socket over which one could come.
 """
 

@@ -3,6 +3,9 @@
 They are the host's: addresses, devices, other people's programs. The call answers with the size of
 the buffer and the last lines.
 
+Layers: seccomp, with a record; without it the worker still lacks the right to it, and nobody
+records the try.
+
 Not covered: /dev/kmsg and /proc/kmsg, which are not there.
 """
 

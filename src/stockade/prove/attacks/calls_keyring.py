@@ -4,6 +4,8 @@ Keyrings lie in no namespace of a sandbox: the session's is inherited by every c
 for data out, and the starter's keys (Kerberos, encrypted folders) are a way in. The lane looks
 into its own session keyring afterwards.
 
+Layers: seccomp alone; without it the attack arrives.
+
 Not covered: keyrings of other users, which the kernel's own permissions guard.
 """
 

@@ -1,6 +1,6 @@
 """Processes are started until the machine has no more of them.
 
-A bounded one: it stops at 150, of which the policy permits 60. Whether a start is refused is the
+A bounded one: it stops at 100, of which the policy permits 60. Whether a start is refused is the
 kernel's answer (EAGAIN); each child waits and is ended again.
 
 Not covered: machines where neither a control group nor the rlimit can be set; such a run is refused.
@@ -20,7 +20,7 @@ ATTACK = {
     "policy": "limits: {processes: 60}\n",
 }
 
-WANTED = 150
+WANTED = 100
 
 
 def attempt(kit):

@@ -3,6 +3,9 @@
 A mount covers a read-only file, brings back what was hidden, or opens a folder that may execute.
 Here a tmpfs in a private mount namespace; a program is copied there and run.
 
+Layers: seccomp, with a record; without it the worker still lacks the right to it, and nobody
+records the try.
+
 Not covered: mounts that the host makes later; they do not appear inside.
 """
 

@@ -3,6 +3,8 @@
 In a new user namespace a process has all rights over a new mount namespace, and what it mounts
 there is not noexec: so a copy of any program runs. In the open this needs no rights, or root.
 
+Layers: seccomp, with a record; without it the sandbox's limit of no user namespaces, in silence.
+
 Not covered: namespaces that the host's administrator hands to the worker; there are none.
 """
 

@@ -3,6 +3,9 @@
 fsopen, fsconfig, fsmount and move_mount replace mount(2) step by step; a filter that names the old
 one alone is passed.
 
+Layers: seccomp, with a record; without it the worker still lacks the right to it, and nobody
+records the try.
+
 Not covered: calls that came after the filter's table, which get ENOSYS by their number.
 """
 

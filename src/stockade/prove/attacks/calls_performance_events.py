@@ -3,6 +3,8 @@
 It samples what other code does, is a large part of the kernel within everybody's reach, and a clock
 fine enough for side channels. A counter is opened and read.
 
+Layers: seccomp alone; without it the attack arrives.
+
 Not covered: reading the processor's own time stamp, which no call is needed for.
 """
 

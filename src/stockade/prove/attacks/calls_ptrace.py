@@ -3,6 +3,8 @@
 A tracer writes into memory whatever its protection, so it needs no memory that is writable and
 executable. The traced child then calls that code, which leaves the word.
 
+Layers: seccomp alone; without it the attack arrives.
+
 Not covered: what a process does to itself (code-own-memory-file).
 """
 

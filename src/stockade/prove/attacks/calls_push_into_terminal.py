@@ -3,6 +3,8 @@
 TIOCSTI put a command into the shell that gets the terminal back; the kernel reads 32 bits of the
 request, so it is also tried with a higher bit set. The terminal here is the attacker's own.
 
+Layers: seccomp alone; without it the attack arrives.
+
 Not covered: escape sequences that make a terminal answer; those are left out of what it shows.
 """
 

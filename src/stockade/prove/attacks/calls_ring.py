@@ -3,6 +3,8 @@
 io_uring takes orders in shared memory and carries them out in the kernel: no filter sees the write,
 the open or the connect. Here one order writes the word into the witness file.
 
+Layers: seccomp alone; without it the attack arrives.
+
 Not covered: nothing is known; the three calls are answered ENOSYS, as on a kernel without them.
 """
 

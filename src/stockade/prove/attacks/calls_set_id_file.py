@@ -4,6 +4,8 @@ The workspace belongs to somebody on the host: a program with that bit runs ther
 rights, root's if root started the run. All the calls that can set it are tried: chmod, by
 descriptor, and at the making of the file.
 
+Layers: seccomp alone; without it the attack arrives.
+
 Not covered: file capabilities, which take a right that nobody inside has.
 """
 

@@ -3,6 +3,8 @@
 userfaultfd(2) hands a page fault to a program; most exploits of races in the kernel use it. The
 handshake shows that it can be used.
 
+Layers: seccomp alone; without it the attack arrives.
+
 Not covered: FUSE, which can be used alike and takes a mount.
 """
 

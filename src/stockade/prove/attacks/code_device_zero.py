@@ -3,6 +3,8 @@
 Mapping the device gives fresh memory without MAP_ANONYMOUS, so a filter that looks for that word
 alone does not see it.
 
+Layers: memfd or mounts (the folder of devices may not execute either).
+
 Not covered: other devices; there are none inside.
 """
 

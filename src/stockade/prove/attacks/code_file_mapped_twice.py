@@ -3,6 +3,8 @@
 No memory is ever writable and executable, no protection changes, and the file need not look like a
 program. The mount on which everything writable lies is without exec, and that counts for mappings.
 
+Layers: mounts alone; without it the attack arrives.
+
 Not covered: library folders that the policy opens; they are read-only while they may be loaded from.
 """
 

@@ -3,6 +3,8 @@
 What compilers do that keep W^X: never both at once, and still code that was no file. No memory
 becomes executable by mprotect at all.
 
+Layers: memfd alone; without it the attack arrives.
+
 Not covered: `code: jit`.
 """
 

@@ -3,6 +3,8 @@
 The memfd is sealed against execve (MFD_NOEXEC_SEAL), which is what a careful filter asks for; the
 mapping runs all the same.
 
+Layers: memfd alone; without it the attack arrives.
+
 Not covered: `code: jit`, where this is permitted.
 """
 

@@ -3,6 +3,8 @@
 Writes there pass the protection of pages: no call asks for writable or executable memory. Landlock
 forbids writing below /proc; nothing else here would.
 
+Layers: landlock alone; without it the attack arrives.
+
 Not covered: reading other processes' memory there (calls-foreign-memory, calls-ptrace).
 """
 

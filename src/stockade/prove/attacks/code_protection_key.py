@@ -3,6 +3,8 @@
 pkey_mprotect(2) with the key -1 is mprotect under another number; a filter that lists the old
 call alone is passed.
 
+Layers: memfd alone; without it the attack arrives.
+
 Not covered: calls that are newer than the filter's table, which get ENOSYS.
 """
 

@@ -3,6 +3,8 @@
 After READ_IMPLIES_EXEC an ordinary mmap is executable without a word about it, so a filter on
 protections sees nothing.
 
+Layers: memfd alone; without it the attack arrives.
+
 Not covered: programs whose file asks for an executable stack; such files are the operator's.
 """
 

@@ -2,6 +2,8 @@
 
 Neither attachment is writable and executable, and there is no mmap call.
 
+Layers: memfd alone; without it the attack arrives.
+
 Not covered: shared memory between programs that is only data; it stays open.
 """
 

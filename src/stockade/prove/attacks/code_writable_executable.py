@@ -3,6 +3,8 @@
 The plainest way to native code without a file, and the way of most just-in-time compilers. The
 code that is made here writes the word into the witness file and does nothing else.
 
+Layers: memfd alone; without it the attack arrives.
+
 Not covered: `code: jit`, where programs may do this; what they then do stays in the room.
 """
 

@@ -3,6 +3,8 @@
 Whatever can be written must not be executable: downloads, build products and copies are all the
 same here. In the open the copy lies in the workspace.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: a copy that a listed interpreter reads as text.
 """
 

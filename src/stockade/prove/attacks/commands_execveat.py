@@ -3,6 +3,8 @@
 execveat(2) with AT_EMPTY_PATH runs what a descriptor stands for; there is no name that could be
 compared with a list.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: descriptors of files in memory (commands-memory-file).
 """
 

@@ -3,6 +3,8 @@
 The first word of the arguments is the caller's choice: multi-call programs obey it, and logs and
 lists that read it are deceived. Stockade judges the file and writes both down.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: a permitted multi-call program that is asked for another of its parts; it is one program.
 """
 

@@ -4,6 +4,8 @@
 start others when asked. Permitting one of them does not permit what it starts, since each execve is
 judged by itself.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: what the permitted program does by itself (find can delete).
 """
 

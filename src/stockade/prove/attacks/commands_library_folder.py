@@ -3,6 +3,8 @@
 /usr/lib has to be executable, since shared objects are loaded from it; git, compilers and others
 keep whole programs there. They are covered one by one.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: a library that does something when it is loaded; libraries there are the system's own.
 """
 

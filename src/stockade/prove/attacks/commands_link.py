@@ -3,6 +3,8 @@
 What decides is the file that the kernel would run, so a name of the worker's own choice gains
 nothing, in a folder of its own either.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: a link that an earlier run left where the policy's list is resolved (that stops the start).
 """
 

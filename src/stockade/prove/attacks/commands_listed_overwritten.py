@@ -3,6 +3,8 @@
 The worker may write its workspace, and the policy lists a tool in it. So the tool is read-only for
 the worker, as long as it may run: nothing is both writable and executable.
 
+Layers: mounts alone; without it the attack arrives.
+
 Not covered: what an earlier run, with the tool not on its list, wrote there.
 """
 
@@ -35,5 +37,6 @@ def attempt(kit):
         os.rename(f"{tool}.new", tool)
 
     kit.do("overwrite", overwrite)
+    kit.shell(tool)
     kit.do("replace", replace)
     kit.shell(tool)

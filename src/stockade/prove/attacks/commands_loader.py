@@ -4,6 +4,8 @@
 asked; a noexec mount is passed by old loaders too. The loader has to be executable for every
 dynamic program, so it cannot simply be left out.
 
+Layers: mounts or notify; landlock says nothing about what a loader maps.
+
 Not covered: a loader that the worker brings, which is a copy (commands-copy).
 """
 

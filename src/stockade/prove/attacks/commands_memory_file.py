@@ -4,6 +4,8 @@ The content is copied into a memfd and run by its descriptor: nothing is on a di
 mounts and path rules have nothing to say. With the layer `memfd` given up the eye still refuses
 the command, since a memory file is not a permitted one.
 
+Layers: memfd or notify; mounts and landlock say nothing about memory.
+
 Not covered: code that is mapped and called without execve (code-memory-file).
 """
 

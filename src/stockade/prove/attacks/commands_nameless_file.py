@@ -3,6 +3,8 @@
 O_TMPFILE gives a file that was never in a folder, so nothing that watches names sees it; it is
 run by a descriptor that was opened again for reading.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: files that are deleted after the start; what runs then was judged with its name.
 """
 

@@ -3,6 +3,8 @@
 What `ctypes`, or the import of a native package that was put into the workspace, does: the file is
 mapped as code, no program is started, and no list of programs is asked.
 
+Layers: mounts alone; without it the attack arrives.
+
 Not covered: libraries in folders that the policy opens by `exec: libraries`.
 """
 

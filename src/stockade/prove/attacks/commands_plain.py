@@ -3,6 +3,8 @@
 The shell by its own path, as `subprocess` or a build tool starts it. One of three layers is
 enough: the noexec mounts, Landlock and the eye each refuse it.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: what a permitted program does; the shell's text handed to a listed interpreter.
 """
 

@@ -3,6 +3,8 @@
 Filters that hook the wrappers of a language or of the C library miss the other ways to the same
 call. All of them end in the kernel's execve, where Stockade stands.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: calls by another calling convention (calls-int80, calls-x32).
 """
 

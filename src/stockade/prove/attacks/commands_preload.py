@@ -3,6 +3,8 @@
 LD_PRELOAD puts any shared object into every dynamic program that is started, before its own code
 runs. The library here is made by hand: its initializer leaves the word.
 
+Layers: mounts alone; without it the attack arrives.
+
 Not covered: libraries of the system, which may be preloaded; they are permitted code.
 """
 

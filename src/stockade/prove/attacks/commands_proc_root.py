@@ -3,6 +3,8 @@
 A list of paths is passed by a second path to the same file: /proc/self/root leads to the root
 folder. Stockade compares files (device and inode), not paths.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: bind mounts, which take a right that nobody inside has (calls-mount).
 """
 

@@ -3,6 +3,8 @@
 The kernel starts the interpreter by itself; whoever judges only the name that was called sees a
 harmless file in the workspace.
 
+Layers: each of mounts, landlock and notify stops it alone.
+
 Not covered: a script for a listed interpreter, called as an argument of it: that is what it is listed for.
 """
 

@@ -84,7 +84,7 @@ class Kit:
         return self.say(self._take_step(do, **step))
 
     def _take_step(self, do, **step):
-        step["answers"] = answers = {"do": do}
+        step["answers"] = answers = {"do": do, "to": describe_target(step)}
         with self._caught(answers):
             probe.BY_NAME[do](step)
         return answers
@@ -156,6 +156,17 @@ class Kit:
             if isinstance(problem, OSError) and problem.errno:
                 answers["errno"] = errno.errorcode.get(problem.errno, str(problem.errno))
         answers["ms"] = round((time.monotonic() - started) * 1000)
+
+
+def describe_target(step):
+    """Where a step goes, for whoever reads what the payload did."""
+    words = [f"{step[key]}" for key in ("host", "path", "name") if step.get(key)]
+    words += [
+        f"{key} {step[key]}" for key in ("port", "protocol", "entry", "sni") if step.get(key) is not None
+    ]
+    sent = step.get("send") or ""
+    first = sent if isinstance(sent, str) else sent[0]
+    return " ".join([*words, first.partition("\r\n")[0][:100]]).strip()
 
 
 def find(name):

@@ -107,20 +107,21 @@ def copy_of_shell(path):
 def library_that_writes(kit):
     """A shared object (elf(5), x86-64) whose initializer writes the word into the witness file."""
     witness, word = kit.facts["witness"].encode() + b"\0", kit.word.encode()
-    texts_at, dynamic_at = 0x200, PAGE  # the second page is written by the loader
+    code_at, texts_at, dynamic_at = 0x180, 0x200, PAGE  # the second page is written by the loader
     # open(witness, O_WRONLY|O_CREAT|O_APPEND, 0666); write(that, word, size); ret
-    code = b"\xb8\x02\0\0\0\x48\x8d\x3d" + _word(texts_at - 0x10C) + b"\xbe" + _word(0o2101)
+    code = b"\xb8\x02\0\0\0\x48\x8d\x3d" + _word(texts_at - code_at - 12) + b"\xbe" + _word(0o2101)
     code += b"\xba" + _word(0o666) + b"\x0f\x05\x89\xc7"
-    code += b"\xb8\x01\0\0\0\x48\x8d\x35" + _word(texts_at + len(witness) - (0x100 + len(code) + 12))
+    code += b"\xb8\x01\0\0\0\x48\x8d\x35" + _word(texts_at + len(witness) - (code_at + len(code) + 12))
     code += b"\xba" + _word(len(word)) + b"\x0f\x05\xc3"
     # DT_INIT, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SYMENT, the end
-    dynamic = struct.pack("<12Q", 12, 0x100, 5, 0x3F0, 6, 0x3C0, 10, 1, 11, 24, 0, 0)
+    dynamic = struct.pack("<12Q", 12, code_at, 5, 0x3F0, 6, 0x3C0, 10, 1, 11, 24, 0, 0)
     head = b"\x7fELF\x02\x01\x01" + bytes(9)
-    head += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 3, 0, 0, 0)
+    head += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 4, 0, 0, 0)
     for kind, rights, at, length in ((1, 5, 0, PAGE), (1, 6, PAGE, len(dynamic)), (2, 6, PAGE, len(dynamic))):
         head += struct.pack("<IIQQQQQQ", kind, rights, at, at, at, length, length, PAGE if kind == 1 else 8)
+    head += struct.pack("<IIQQQQQQ", 0x6474E551, 6, 0, 0, 0, 0, 0, 16)  # a stack that is not executable
     image = bytearray(dynamic_at + len(dynamic))
-    for at, part in ((0, head), (0x100, code), (texts_at, witness + word), (dynamic_at, dynamic)):
+    for at, part in ((0, head), (code_at, code), (texts_at, witness + word), (dynamic_at, dynamic)):
         image[at : at + len(part)] = part
     return bytes(image)
 

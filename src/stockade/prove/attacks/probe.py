@@ -11,7 +11,6 @@ import contextlib
 import json
 import select
 import socket
-import ssl
 import struct
 import sys
 import time
@@ -110,7 +109,9 @@ def talk(step):
 
 
 def start_tls(stream, name):
-    context = ssl.create_default_context()
+    import ssl  # takes as long as all the other imports together, and few attacks speak TLS
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(["http/1.1"])
@@ -275,7 +276,7 @@ def main():
         started = time.monotonic()
         try:
             BY_NAME[step["do"]](step)
-        except (OSError, ssl.SSLError, ValueError, UnicodeError) as problem:
+        except (OSError, ValueError, UnicodeError) as problem:
             answers["error"] = type(problem).__name__
             answers["detail"] = str(problem)
         answers["ms"] = round((time.monotonic() - started) * 1000)

@@ -3,6 +3,8 @@
 No mount hides such a name; it belongs to the network namespace. D-Bus, X11 and container shims use
 them. The family of the socket is given with a higher bit set, which the kernel does not read.
 
+Layers: seccomp, with a record; without it the room, in which the name does not exist.
+
 Not covered: `exec: {unix-sockets: true}`, where the worker's own abstract names work and the host's
 are in another namespace.
 """

@@ -4,6 +4,8 @@ Opening a FIFO for writing asks for the right on the file, and a read-only mount
 it: what is written arrives in the host's program. One that is there at the start stops the run; this
 one comes later, and Landlock refuses it.
 
+Layers: landlock alone; without it the attack arrives.
+
 Not covered: FIFOs in folders that both sides may write, where the host has put it there itself.
 """
 

@@ -3,6 +3,9 @@
 A packet socket goes past routing, addresses and filters: what is written is on the wire. It does not
 open inside, and there is no device but loopback.
 
+Layers: seccomp, with a record; without it the worker lacks the right, and the room drops what is
+sent.
+
 Not covered: devices that somebody moves into the room; nobody inside can.
 """
 

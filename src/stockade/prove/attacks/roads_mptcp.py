@@ -3,6 +3,8 @@
 Multipath TCP is another protocol number for the same call: filters on socket() that permit streams
 may forget it, and its connections carry options of their own.
 
+Layers: seccomp, with a record; without it the packet goes no further than the room.
+
 Not covered: MPTCP between gateway and server; the gateway speaks plain TCP.
 """
 

@@ -35,7 +35,7 @@ def attempt(kit):
             listener.listen()
             with socket.create_connection(place, 4) as stream:
                 stream.sendall(b"to my listener")
-                if not select.select([listener], [], [], 0.5)[0]:
+                if listener not in select.select([listener, stream], [], [], 0.5)[0]:
                     return "nobody came"
                 return listener.accept()[0].recv(100).decode()
 

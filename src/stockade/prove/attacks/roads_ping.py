@@ -3,6 +3,9 @@
 Many networks let pings pass unseen. Neither a raw socket nor the unprivileged kind opens inside, and
 the room would drop the packet.
 
+Layers: seccomp, with a record; without it the worker lacks the right, and the room drops what is
+sent.
+
 Not covered: ICMP errors that the kernel sends by itself; they carry nothing of the worker's choice.
 """
 

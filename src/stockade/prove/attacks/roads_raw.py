@@ -3,6 +3,9 @@
 A raw socket sends whatever protocol number it likes; firewalls that name TCP, UDP and ICMP let the
 others pass. It does not open inside.
 
+Layers: seccomp, with a record; without it the worker lacks the right, and the room drops what is
+sent.
+
 Not covered: raw sockets with headers of one's own choice; they need the same socket.
 """
 

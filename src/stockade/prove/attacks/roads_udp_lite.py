@@ -3,6 +3,8 @@
 UDP-Lite has its own protocol number (136): rules for TCP and UDP do not name it. SCTP and DCCP are of
 the same kind, on kernels that have them.
 
+Layers: seccomp, with a record; without it the packet goes no further than the room.
+
 Not covered: SCTP and DCCP, where the kernel has no such sockets; the filter refuses all but TCP and UDP.
 """
 

@@ -3,6 +3,8 @@
 Such sockets answer through a read-only view, and who can talk to them can start programs outside.
 None is in the view, and none can be dialled, since Unix sockets do not open.
 
+Layers: seccomp, with a record; without it the view, in which the socket is not.
+
 Not covered: `exec: {unix-sockets: true}` and a socket that a program of the host opens in a folder
 that the worker sees, later than the start (docs/concepts/seal.md).
 """

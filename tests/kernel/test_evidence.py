@@ -1,0 +1,55 @@
+"""The evidence of a real proof: it verifies, and its ledgers say that the expectation was there before."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.needs("world")
+
+COMMAND = str(Path(sys.prefix) / "bin" / "stockade")
+
+
+def stockade(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *words], capture_output=True, text=True, timeout=18)
+
+
+@pytest.fixture
+def evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    folder = tmp_path / "evidence"
+    done = stockade("prove", "--only", "metadata-decimal", "--out", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def points_of(folder: Path) -> Any:
+    statement = json.loads(stockade("evidence", "show", str(folder)).stdout)
+    return statement["predicate"]["urn:stockade:evidence:v1"]
+
+
+def test_evidence_of_a_real_proof_verifies_until_a_byte_changes(evidence: Path) -> None:
+    done = stockade("evidence", "verify", str(evidence), "--json")
+    assert (done.returncode, json.loads(done.stdout)["counts"]["blocked"]) == (0, 1)
+    points = points_of(evidence)
+    assert (points["expectation"]["runs"], points["expectation"]["runsThatNameIt"]) == (1, 1)
+    [case] = points["observation"]["cases"]
+    assert (case["control"]["arrived"], case["attempt"]["arrived"], case["attempt"]["kernelAgrees"]) == (
+        1,
+        0,
+        True,
+    )
+    [worker] = points["environment"]["worker"]
+    assert (worker["runs"], worker["network"]) == (1, "room")
+    [ledger] = (evidence / "ledger").iterdir()
+    opened = json.loads((ledger / "records.jsonl").read_bytes().splitlines()[0])
+    assert points["subject"]["codeSha256"] == opened["software"]["digest"]
+    path = ledger / "records.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"malformed-host", b"malformed-hosT", 1))
+    done = stockade("evidence", "verify", str(evidence))
+    assert (done.returncode, f"FAULT ledger/{ledger.name}/records.jsonl" in done.stdout) == (5, True)

@@ -1,0 +1,51 @@
+"""`stockade browse`: its options and what it says when something is missing. No browser is started here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from stockade.browser import places, session
+from stockade.cli.browse import AGENTS
+from stockade.cli.main import main
+
+
+def test_a_missing_browser_is_named_with_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(places, "BROWSERS", ("/nowhere/chromium",))
+    assert main(["browse", "http://a.test/"]) == 3
+    assert "apt install chromium" in capsys.readouterr().err
+
+
+def test_a_missing_playwright_is_named_with_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(places, "BROWSERS", ("/bin/sh",))
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
+    assert main(["browse", "--out", str(tmp_path / "out"), "http://a.test/"]) == 3
+    assert "pip install 'stockade[browser]'" in capsys.readouterr().err
+
+
+def test_an_agent_that_is_a_model_needs_its_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(places, "BROWSERS", ("/bin/sh",))
+    assert main(["browse", "--agent", "openai", "http://a.test/"]) == 2
+    assert "--model NAME" in capsys.readouterr().err
+
+
+def test_a_transcript_is_not_overwritten(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(places, "BROWSERS", ("/bin/sh",))
+    (tmp_path / "transcript.json").write_text("{}")
+    assert main(["browse", "--out", str(tmp_path), "http://a.test/"]) == 2
+    assert "out-exists" in capsys.readouterr().err
+    assert (tmp_path / "transcript.json").read_text() == "{}"
+
+
+def test_the_command_and_the_session_know_the_same_agents() -> None:
+    assert session.AGENTS == AGENTS
