@@ -29,6 +29,7 @@ TRIED = (
     "dns-update",
     "http-pipelined",
     "tls-split-hello",
+    "tls-second-hello",
 )
 
 

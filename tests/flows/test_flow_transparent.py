@@ -25,7 +25,7 @@ METADATA = ip_address("169.254.169.254")
 def test_tls_to_a_permitted_name_becomes_a_tunnel(transparent: Open) -> None:
     flow = transparent("app.test", 443).client(hello(b"app.test") + b"early")
     assert [type(effect).__name__ for effect in flow.effects] == [
-        "Deadline", "Deadline", "Resolve", "Record", "Dial", "ToUpstream", "Tunnel",
+        "Deadline", "Deadline", "Resolve", "Record", "Dial", "ToUpstream", "ToUpstream", "Tunnel",
     ]  # fmt: skip
     flow.upstream(b"server hello").client(b"more").upstream(b"", fin=True).client(b"", fin=True)
     assert flow.to_upstream == hello(b"app.test") + b"early" + b"more"
@@ -225,11 +225,11 @@ def test_r073_a_client_that_is_gone_before_the_verdict_still_has_a_record(transp
 
 
 def test_a_tunnel_one_way_of_which_broke_ends_with_a_reset(transparent: Open) -> None:
-    flow = transparent("app.test", 443).client(hello())
+    flow = transparent("app.test", 443).client(hello() + b"\x17\3\3\0\1x")
     flow.happens(ev.Pumped(True, 7, ended=False)).happens(ev.Pumped(False, 9, ended=True))
     assert flow.is_reset
     [outcome] = flow.outcomes
-    assert (outcome.outcome, outcome.sent_bytes, outcome.received_bytes) == ("reset", len(hello()) + 7, 9)
+    assert (outcome.outcome, outcome.sent_bytes, outcome.received_bytes) == ("reset", len(hello()) + 6 + 7, 9)
 
 
 def test_a_broken_tunnel_ends_with_a_reset(transparent: Open) -> None:

@@ -172,3 +172,16 @@ def test_killing_the_range_leaves_no_process(tmp_path: Path) -> None:
         tool.kill()
         assert reader.read() == ""  # end of file: the last process that held the other end is gone
     tool.wait()
+
+
+def test_many_that_come_at_the_same_moment_are_all_noted_with_their_bytes_when_one_asks(
+    world: World,
+) -> None:
+    """A busy machine must not make an arrival late: the judge asks once."""
+    streams = [socket.create_connection(("93.184.216.66", 9000), 5) for _ in range(200)]
+    for number, stream in enumerate(streams):
+        stream.sendall(b"%d" % number)
+    arrivals, _packets, _questions = world.everything()
+    for stream in streams:
+        stream.close()
+    assert sorted(int(one["first"]) for one in arrivals) == list(range(200))

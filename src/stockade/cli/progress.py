@@ -1,4 +1,4 @@
-"""A line that is written over while something long goes on; nothing where there is no terminal."""
+"""How far something long is: a line that is written over on a terminal, ten plain ones elsewhere."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from typing import TextIO
 
 BAR_WIDTH = 24
+PLAIN_LINES = 10
 
 
 class Progress:
@@ -26,6 +27,8 @@ class Progress:
             bar = "█" * filled + "·" * (BAR_WIDTH - filled)
             left = describe_left(self._done, self._total, time.monotonic() - self._started)
             self._write(f"\r\033[K{bar} {self._done}/{self._total} {left}  {what:.40}")
+        elif self._total >= PLAIN_LINES and self._done * PLAIN_LINES % self._total < PLAIN_LINES:
+            self._write(f"stockade: {self._done} of {self._total}\n")
 
     def say(self, line: str) -> None:
         """A line above the bar."""

@@ -33,6 +33,7 @@ _HANDSHAKE = 22
 _CLIENT_HELLO = 1
 _SERVER_NAME = 0
 _ALPN = 16
+_EARLY_DATA = 42
 _ESNI = 0xFFCE  # the draft before ECH: it takes the place of the name
 _ECH = 0xFE0D
 
@@ -44,11 +45,13 @@ class ClientHello(Struct, frozen=True):
         name: The one host name of server_name, or its refusal; None if it names none.
         alpn: Protocols offered, in order.
         has_ech: There is an (outer, perhaps GREASE) ECH extension.
+        has_early_data: It says that data follows before the server has answered.
     """
 
     name: Host | HostRefusal | None
     alpn: tuple[bytes, ...] = ()
     has_ech: bool = False
+    has_early_data: bool = False
 
 
 def build_alert(description: int) -> bytes:
@@ -178,7 +181,7 @@ class _Hello:
             raise _malformed("an encrypted name in place of the outer one")
         name = _parse_server_name(seen[_SERVER_NAME]) if _SERVER_NAME in seen else None
         alpn = _parse_alpn(seen[_ALPN]) if _ALPN in seen else ()
-        return ClientHello(name, alpn, _ECH in seen)
+        return ClientHello(name, alpn, _ECH in seen, _EARLY_DATA in seen)
 
     def _number(self, size: int) -> int:
         start = self.at

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import structs
+
 from stockade.decision.request import Attempt
 from stockade.errors import ProtocolViolation
 from stockade.net.address import IPAddress
@@ -13,6 +15,7 @@ from stockade.protocol.case import Case, Docket, Objection
 from stockade.protocol.doors import Door, SilentDoor, TlsDoor
 from stockade.protocol.events import Pumped, UpstreamEnded
 from stockade.protocol.line import Line, Script, Steps
+from stockade.protocol.tls_behind import MAX_SKIPPED_BYTES, measure_hello, read_behind
 from stockade.protocol.tls_hello import ClientHello, parse_client_hello
 from stockade.vocabulary import Protocol, Reason, Verdict
 
@@ -42,7 +45,8 @@ def run_tls(docket: Docket, place: Endpoint, addresses: tuple[IPAddress, ...] | 
         return None
     attempt = _attempt_at(docket, Protocol.TLS, place, hello.name)
     case = yield from docket.weigh(attempt, _object_to_name(hello.name, place.host), addresses)
-    return (yield from _carry(docket, case, door))
+    follow = yield from _carry(docket, case, door)
+    return None if follow is None else _run_behind_hello(docket, case, hello)
 
 
 def run_raw(docket: Docket, place: Endpoint, protocol: Protocol) -> Script:
@@ -88,6 +92,64 @@ def _carry(docket: Docket, case: Case, door: Door) -> Steps[Script | None]:
         return None
     door.accept()
     return run_tunnel(docket, case)
+
+
+def _run_behind_hello(docket: Docket, case: Case, first: ClientHello) -> Script:
+    """Pass records on until no second hello can come, then tunnel; a second name is a denial and the end.
+
+    Nothing behind the first hello goes out unread, since a client need not wait to be asked for another.
+    """
+    line = docket.line
+    _send_up(line, case, measure_hello(line.client))
+    line.wants_client = True
+    skipped_bytes = 0
+    while skipped_bytes < MAX_SKIPPED_BYTES and not (line.client_ended or line.upstream_ended):
+        try:
+            behind = read_behind(line.client, first.has_early_data)
+        except ProtocolViolation as violation:
+            yield from _end_tunnel(docket, case, docket.weigh_refused(case.attempt, violation))
+            return None
+        if behind is None:
+            event = yield
+            if type(event) is UpstreamEnded and event.reset:
+                docket.finish(case, "reset")
+                line.close(reset=True)
+                return None
+            case.received_bytes += len(line.upstream)
+            line.to_client(line.take_upstream(len(line.upstream)))
+            continue
+        if behind.is_over:
+            break
+        if behind.hello is not None and (denial := _deny_second_name(docket, case, behind.hello)) is not None:
+            yield from _end_tunnel(docket, case, denial)
+            return None
+        _send_up(line, case, behind.size)
+        skipped_bytes += behind.size
+    line.wants_client = False
+    return run_tunnel(docket, case)
+
+
+def _deny_second_name(docket: Docket, case: Case, hello: ClientHello) -> Case | None:
+    assert case.attempt.host is not None
+    objection = _object_to_name(hello.name, case.attempt.host)
+    if objection is None:
+        return None
+    attempt = structs.replace(case.attempt, sni=hello.name)
+    return Case(attempt, docket.refuse(attempt, *objection))
+
+
+def _send_up(line: Line, case: Case, count: int) -> None:
+    case.sent_bytes += count
+    line.to_upstream(line.take_client(count))
+
+
+def _end_tunnel(docket: Docket, case: Case, denial: Case) -> Steps[None]:
+    """Cut a tunnel for what its client said, with a record of its own."""
+    docket.line.wants_client = False
+    docket.line.drop_upstream()
+    docket.finish(case, "cut", denial.decision.reason.value)
+    yield from docket.record(denial)
+    TlsDoor(docket).refuse(denial)
 
 
 def run_tunnel(docket: Docket, case: Case) -> Script:

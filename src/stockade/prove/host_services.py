@@ -6,6 +6,7 @@ system, an abstract one. They run in the lane's process, in *host*, as threads.
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 import time
@@ -17,6 +18,7 @@ HOST_ADDRESS = "10.9.0.2"
 HOST_ADDRESS6 = "fd09::2"
 SERVICE_PORT = 7777
 FIRST_BYTES = 200
+SETTLE_STEPS = 200  # of 5 ms
 VSOCK, VSOCK_ANY, VSOCK_LOCAL = 40, 0xFFFFFFFF, 1  # vsock(7); a machine without its module lacks the names
 
 
@@ -29,6 +31,8 @@ class HostServices:
 
     def __init__(self, folder: Path, token: str) -> None:
         self._lock = threading.Lock()
+        self._doors = select.poll()
+        self._unread: set[socket.socket] = set()
         self._arrivals: list[dict[str, Any]] = []
         path, abstract = str(folder / "service.sock"), f"stockade-range-{token}"
         for name, family, address in (
@@ -57,6 +61,7 @@ class HostServices:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(16)
+        self._doors.register(listener, select.POLLIN)
         threading.Thread(target=self._accept, args=(name, listener), daemon=True).start()
 
     def note(self, name: str, data: bytes) -> None:
@@ -67,27 +72,41 @@ class HostServices:
                     "what": "host",
                     "name": name,
                     "bytes": len(data),
-                    "first": data[:FIRST_BYTES].decode("latin-1"),
+                    "text": data[:FIRST_BYTES].decode("latin-1"),
                 }
             )
 
     def take(self) -> list[dict[str, Any]]:
-        """What arrived since the last time, with at least one byte."""
-        time.sleep(0.01)  # what was sent is in our buffers; the threads have to note it
+        """What arrived since the last time, with at least one byte; first lets the threads note it."""
+        for _ in range(SETTLE_STEPS):
+            time.sleep(0.005)  # a thread may stand between reading and noting
+            if not self._doors.poll(0) and not self._has_unread():
+                break
         with self._lock:
             found, self._arrivals = self._arrivals, []
         return [one for one in found if one["bytes"]]
 
+    def _has_unread(self) -> bool:
+        """Whether a connection has bytes that no thread has noted yet, or its end."""
+        readable = select.poll()
+        for connection in list(self._unread):
+            with suppress(ValueError, OSError):  # closed meanwhile
+                readable.register(connection, select.POLLIN)
+        return bool(readable.poll(0))
+
     def _accept(self, name: str, listener: socket.socket) -> None:
         while True:
             connection, _ = listener.accept()
+            self._unread.add(connection)
             threading.Thread(target=self._serve, args=(name, connection), daemon=True).start()
 
     def _serve(self, name: str, connection: socket.socket) -> None:
         with connection, suppress(OSError):
             connection.settimeout(5)
-            data = connection.recv(65536)
-            self.note(name, data)
+            try:
+                self.note(name, connection.recv(65536))
+            finally:
+                self._unread.discard(connection)
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhost\n")
 
 

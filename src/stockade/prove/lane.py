@@ -62,12 +62,19 @@ class Lane:
         if missing := find_missing(technique.needs):
             return Trial(id=order.id, control=Try(), attempt=Try(), not_supported=missing)
         if technique.is_browser:
-            from stockade.prove.browser_execution import perform_in_browser
-
-            return perform_in_browser(technique, order, self._world, self._services, self._base)
+            return self._perform_in_browser(technique, order)
         control = self._try(technique, order, is_open=True) if order.has_control else Try()
         attempt = self._try(technique, order, is_open=False)
         return Trial(id=order.id, control=control, attempt=attempt, layers_off=order.layers_off)
+
+    def _perform_in_browser(self, technique: Technique, order: Order) -> Trial:
+        try:
+            from stockade.prove.browser_execution import perform_in_browser
+
+            return perform_in_browser(technique, order, self._world, self._services, self._base)
+        except Exception as problem:  # noqa: BLE001  # as below
+            said = Try(problem=f"{type(problem).__name__}: {problem}")
+            return Trial(id=order.id, control=said, attempt=said, layers_off=order.layers_off)
 
     def _execution(self, technique: Technique, order: Order, folder: Path, is_open: bool) -> Execution:
         return Execution(technique, order, self._world, self._services, folder, self._tools, is_open)

@@ -107,7 +107,7 @@ def read_cache(scene: Scene) -> str:
 
 
 # At which parts of a whole start the next ones are killed: most around the time when the worker is let go.
-KILLED_AT = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1)
+KILLED_AT = (0.5, 0.8, 0.95, 1.05, 1.6)
 START_LIMIT_S = 5.0
 
 

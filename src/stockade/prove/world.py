@@ -15,6 +15,7 @@ import ctypes
 import io
 import json
 import os
+import select
 import socket
 import ssl
 import struct
@@ -82,6 +83,8 @@ class World:
         self._folder = folder
         self._device = device
         self._swallowed: list[str] = []
+        self._doors = select.poll()
+        self._unread: dict[socket.socket, Arrival] = {}
 
     def start(self) -> None:
         self.authority.create()
@@ -89,7 +92,9 @@ class World:
         for family in (socket.AF_INET, socket.AF_INET6):
             self._start_tcp(family)
             for port in UDP_PORTS:
-                _spawn(self._receive_datagrams, family, _udp_socket(family, port))
+                server = _udp_socket(family, port)
+                self._doors.register(server, select.POLLIN)
+                _spawn(self._receive_datagrams, family, server)
         _spawn(self._tap)
         _spawn(self._control, _control_socket(self._folder / "control.sock"))
 
@@ -101,13 +106,16 @@ class World:
         plan |= dict.fromkeys(BANNERS, serve_banner) | {53: serve_dns}
         plan |= dict.fromkeys((HTTP_PROXY_PORT, SOCKS_PORT), serve_proxy)
         for port, handler in plan.items():
-            _spawn(self._accept, _tcp_listener(family, port), handler)
+            listener = _tcp_listener(family, port)
+            self._doors.register(listener, select.POLLIN)
+            _spawn(self._accept, listener, handler)
 
     def _accept(self, listener: socket.socket, handler: Handler) -> None:
         while True:
             connection, source = listener.accept()
             address, port = connection.getsockname()[:2]
             arrival = self.log.open("tcp", address, port, source[0])
+            self._unread[connection] = arrival
             _spawn(self._serve, connection, arrival, handler)
 
     def _serve(self, connection: socket.socket, arrival: Arrival, handler: Handler) -> None:
@@ -118,6 +126,7 @@ class World:
         except (OSError, ValueError) as problem:
             arrival.closed = type(problem).__name__
         finally:
+            self._unread.pop(connection, None)
             with suppress(OSError):
                 connection.close()
 
@@ -218,18 +227,27 @@ class World:
         self._swallowed = addresses
 
     def _settle(self) -> None:
-        """Wait until nothing new has been noted for a moment, at most one second.
+        """Wait until all that the kernel has for us is noted, at most one second.
 
         What a client has sent is in our sockets' buffers when its system call returns
-        (a veth delivers at once), so this only lets our own threads catch up.
+        (a veth delivers at once), so this lets our own threads catch up, however busy the machine is:
+        nobody waits at a door, no connection has first bytes that were not read, and nothing new was noted.
         """
         before = None
         for _ in range(100):
             now = self.log.size()
-            if now == before:
+            if now == before and not self._doors.poll(0) and not self._has_unread():
                 return
             before = now
             time.sleep(0.01)
+
+    def _has_unread(self) -> bool:
+        untouched = [one for one, arrival in list(self._unread.items()) if not arrival.bytes]
+        readable = select.poll()
+        for connection in untouched:
+            with suppress(ValueError, OSError):  # closed meanwhile
+                readable.register(connection, select.POLLIN)
+        return bool(readable.poll(0))
 
 
 def serve_http(world: World, connection: socket.socket, arrival: Arrival) -> None:

@@ -165,6 +165,17 @@ def test_a_file_gets_plain_lines_only() -> None:
     assert file.getvalue() == "a line that stays\n"
 
 
+@pytest.mark.parametrize("total", [10, 25, 198])
+def test_a_file_is_told_ten_times_how_far_it_is_and_the_last_time_that_all_is_done(total: int) -> None:
+    file = io.StringIO()
+    progress = Progress(total, file)
+    for number in range(total):
+        progress.step(f"attack {number}")
+    lines = file.getvalue().splitlines()
+    assert len(lines) == 10
+    assert lines[-1] == f"stockade: {total} of {total}"
+
+
 @pytest.mark.parametrize(
     ("done", "total", "seconds", "text"),
     [(0, 10, 5, ""), (5, 10, 10, "0:10 left"), (1, 10, 10, "1:30 left"), (10, 10, 50, "0:00 left")],

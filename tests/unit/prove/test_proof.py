@@ -55,9 +55,10 @@ class FakeLane:
 def lanes(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeLane]]:
     fake = type("Fake", (FakeLane,), {"made": []})
     monkeypatch.setattr(proof, "LaneProcess", fake)
+    threads = threading.active_count()
     yield fake
     assert all(lane.ended.is_set() for lane in fake.made), "a lane was left running"
-    assert threading.active_count() == 1
+    assert threading.active_count() == threads
 
 
 def prove(techniques: list[Technique], count: int = 2) -> list[Judged]:

@@ -65,7 +65,7 @@ def test_the_permitted_request_is_no_arrival_of_an_attack_at_the_same_host() -> 
         connection(text=f"bytes with {WORD} among them"),
         connection(request(OWN, host="evil.test"), text=f"GET {OWN}"),
         {"what": "udp", "address": PUBLIC, "port": 9000, "text": WORD, "bytes": 12},
-        {"what": "host", "name": "loopback", "bytes": 4, "first": WORD},
+        {"what": "host", "name": "loopback", "bytes": 4, "text": WORD},
         {"what": "state", "name": "file-overwritten"},
         {"what": "command", "text": WORD},
     ],

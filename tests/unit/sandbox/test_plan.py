@@ -185,3 +185,11 @@ def test_programs_put_their_sockets_where_they_can_be_made(
 ) -> None:
     request = {"exec": ExecPolicy(unix_sockets=unix_sockets), "extra_environment": extra}
     assert plan(request, workspace=fact(folder), write=(fact(folder),)).environment["TMPDIR"] == expected
+
+
+def test_names_come_from_the_room_and_without_it_from_where_the_host_gets_them() -> None:
+    [own] = [mount for mount in plan().mounts if mount.target == "/etc/resolv.conf"]
+    assert (own.kind, own.data) == (MountKind.DATA, b"nameserver 198.18.0.1\noptions ndots:1\n")
+    without = plan({"layers_off": frozenset({"room"})}).mounts
+    [as_on_host] = [mount for mount in without if mount.target == "/etc/resolv.conf"]
+    assert (as_on_host.kind, as_on_host.source) == (MountKind.COPY, "/etc/resolv.conf")

@@ -9,6 +9,7 @@ Not covered: listeners on loopback, which belong to the worker.
 
 import select
 import socket
+import struct
 
 ATTACK = {
     "title": "Own listener on a foreign address",
@@ -26,6 +27,9 @@ ATTACK = {
     ],
 }
 
+# A connection that waits for its end would keep the port from the next try.
+END_AT_ONCE = struct.pack("ii", 1, 0)
+
 
 def attempt(kit):
     def talk():
@@ -34,6 +38,7 @@ def attempt(kit):
             listener.bind(place)
             listener.listen()
             with socket.create_connection(place, 4) as stream:
+                stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, END_AT_ONCE)
                 stream.sendall(b"to my listener")
                 if listener not in select.select([listener, stream], [], [], 0.5)[0]:
                     return "nobody came"

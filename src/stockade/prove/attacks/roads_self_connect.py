@@ -8,6 +8,7 @@ Not covered: the room's loopback, which belongs to the worker.
 """
 
 import socket
+import struct
 
 ATTACK = {
     "title": "Connection to oneself",
@@ -19,12 +20,16 @@ ATTACK = {
     "stopped": [{"reason": ["own-address"], "where": {"address": "10.9.0.2", "port": "7781"}}],
 }
 
+# A connection that waits for its end would keep the port from the next try.
+END_AT_ONCE = struct.pack("ii", 1, 0)
+
 
 def attempt(kit):
     def talk():
         place = (kit.facts["host_address"], 7781)
         with socket.socket() as stream:
             stream.settimeout(4)
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, END_AT_ONCE)
             stream.bind(place)
             stream.connect(place)
             stream.sendall(b"to myself")

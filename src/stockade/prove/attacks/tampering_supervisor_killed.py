@@ -1,10 +1,10 @@
-"""The supervisor is killed while it starts a run, at nine different moments.
+"""The supervisor is killed while it starts a run, at six different moments.
 
 A worker whose starter died between "started" and "sealed" would run on without any of it: a way that
 needs nothing but an out-of-memory kill, or somebody's Ctrl-\\. The first process inside waits for the
 order over a lifeline and ends when that closes, so nothing of the worker has run, and nothing is left.
 
-Not covered: moments between those nine; tests kill every two milliseconds of the build.
+Not covered: moments between those six; tests kill every two milliseconds of the build.
 """
 
 ATTACK = {
