@@ -53,6 +53,21 @@ def test_ablation_says_which_layer_alone_stops_an_attack() -> None:
     assert others == {"blocked"}
 
 
+def test_nothing_is_imported_from_the_folder_in_which_prove_is_started(tmp_path: Path) -> None:
+    planted = tmp_path / "stockade"
+    planted.mkdir()
+    (planted / "__init__.py").write_text("raise SystemExit('planted')\n")
+    control = subprocess.run(
+        [sys.executable, "-m", "stockade"], cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S
+    )
+    assert control.stderr == "planted\n"
+    done = subprocess.run(
+        [COMMAND, "prove", "--only", "metadata-decimal"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 # --- the seal ------------------------------------------------------------------------------------
 
 LINK = "ip link add out type veth peer name beside && ip link set out up"

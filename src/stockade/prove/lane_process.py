@@ -26,7 +26,9 @@ START_LIMIT_S = 60.0
 # Two executions at their own limits (execution.py), each with the time that ending it may take.
 TRIAL_LIMIT_S = 150.0
 END_LIMIT_S = 8.0
-COMMAND = (sys.executable, "-m", "stockade.prove.range", "--", sys.executable, "-m", "stockade.prove.lane")
+# -P: nothing is imported from the working folder, in which a worker may have planted something.
+OWN_PYTHON = (sys.executable, "-P", "-m")
+COMMAND = (*OWN_PYTHON, "stockade.prove.range", "--", *OWN_PYTHON, "stockade.prove.lane")
 _LINE_LIMIT_BYTES = 64 * 1024 * 1024
 
 

@@ -314,7 +314,7 @@ def _become_world(base: Path, sealed: int, go: int, ready: int) -> NoReturn:
     _ip("-6", "route", "add", "local", "::/0", "dev", "lo", "table", "main")
     os.set_inheritable(ready, True)
     os.setsid()  # a Ctrl-C for the command must not end the world
-    arguments = [sys.executable, "-m", "stockade.prove.world", str(base / "world"), DEVICE, str(ready)]
+    arguments = [sys.executable, "-P", "-m", "stockade.prove.world", str(base / "world"), DEVICE, str(ready)]
     os.execve(
         sys.executable, arguments, {**_environment(), "HOME": str(base / "world"), "PYTHONUNBUFFERED": "1"}
     )
