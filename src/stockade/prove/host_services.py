@@ -32,6 +32,7 @@ class HostServices:
     def __init__(self, folder: Path, token: str) -> None:
         self._lock = threading.Lock()
         self._doors = select.poll()
+        self._listeners: list[tuple[socket.socket, threading.Thread]] = []
         self._unread: set[socket.socket] = set()
         self._arrivals: list[dict[str, Any]] = []
         path, abstract = str(folder / "service.sock"), f"stockade-range-{token}"
@@ -62,7 +63,16 @@ class HostServices:
         listener.bind(address)
         listener.listen(16)
         self._doors.register(listener, select.POLLIN)
-        threading.Thread(target=self._accept, args=(name, listener), daemon=True).start()
+        thread = threading.Thread(target=self._accept, args=(name, listener), daemon=True)
+        self._listeners.append((listener, thread))
+        thread.start()
+
+    def close(self) -> None:
+        """Give the places free."""
+        for listener, thread in self._listeners:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)  # wakes its thread, which closes it
+            thread.join(2)
 
     def note(self, name: str, data: bytes) -> None:
         """Something arrived at a place that is no listener of ours."""
@@ -95,10 +105,11 @@ class HostServices:
         return bool(readable.poll(0))
 
     def _accept(self, name: str, listener: socket.socket) -> None:
-        while True:
-            connection, _ = listener.accept()
-            self._unread.add(connection)
-            threading.Thread(target=self._serve, args=(name, connection), daemon=True).start()
+        with listener, suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                self._unread.add(connection)
+                threading.Thread(target=self._serve, args=(name, connection), daemon=True).start()
 
     def _serve(self, name: str, connection: socket.socket) -> None:
         with connection, suppress(OSError):

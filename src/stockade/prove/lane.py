@@ -52,6 +52,7 @@ class Lane:
         self._catalogue = {technique.id: technique for technique in load_catalogue()}
 
     def close(self) -> None:
+        self._services.close()
         shutil.rmtree(self._base, ignore_errors=True)
 
     def perform(self, order: Order) -> Trial:

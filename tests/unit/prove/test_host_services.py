@@ -50,3 +50,13 @@ def test_an_abstract_socket_and_what_is_no_listener_have_names_of_their_own(serv
     services.note("fifo", b"yy")
     assert sorted((one["name"], one["bytes"]) for one in services.take()) == [("abstract", 1), ("fifo", 2)]
     stream.close()
+
+
+def test_what_was_closed_is_free_for_the_next(services: HostServices, tmp_path: Path) -> None:
+    services.close()
+    Path(services.facts["unix_socket"]).unlink()
+    again = HostServices(tmp_path, tmp_path.name)  # the abstract name is the same
+    say(again.facts["abstract"].replace("@", "\0"), b"hello").close()
+    assert [one["name"] for one in again.take()] == ["abstract"]
+    assert services.take() == []
+    again.close()
