@@ -23,7 +23,8 @@ def stockade(*words: str) -> subprocess.CompletedProcess[str]:
 def evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     folder = tmp_path / "evidence"
-    done = stockade("prove", "--only", "metadata-decimal", "--out", str(folder))
+    monkeypatch.chdir(tmp_path)
+    done = stockade("prove", "--only", "metadata-decimal", "--out", folder.name)  # as the README says it
     assert done.returncode == 0, done.stderr
     return folder
 

@@ -75,6 +75,7 @@ def run_jobs(
         HostError: This host cannot make the range, or lanes die again and again.
         ContainmentError: A lane found a way out of its network; nothing was tried there.
     """
+    evidence = evidence.absolute()  # a contained run is started in a folder of its own
     waiting = _Waiting(jobs)
     processors = os.cpu_count() or 1
     # An attack without a browser waits for a third of its time, so half as many again keep all busy.

@@ -72,6 +72,15 @@ def test_all_are_tried_once_and_come_in_the_order_of_the_catalogue(lanes: type[F
     assert sorted(orders) == sorted(one.id for one in TECHNIQUES)
 
 
+def test_a_relative_folder_for_evidence_is_the_same_for_a_run_that_starts_elsewhere(
+    lanes: type[FakeLane], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_proof(TECHNIQUES[:1], Path("evidence"), lambda _: None)
+    [order] = lanes.made[0].orders
+    assert order.evidence == str(tmp_path / "evidence")
+
+
 def test_a_lane_that_dies_makes_one_technique_inconclusive_and_is_started_again(
     lanes: type[FakeLane],
 ) -> None:
