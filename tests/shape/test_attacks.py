@@ -43,7 +43,7 @@ def test_a_tool_is_there_and_is_no_technique(name: str) -> None:
 
 @pytest.mark.parametrize("technique", CATALOGUE, ids=lambda one: one.id)
 def test_a_technique_says_how_it_works_and_what_it_does_not_cover(technique: Technique) -> None:
-    assert technique.about
+    assert "\n\n" in technique.about, "what is tried, and how it works"
     assert technique.not_covered
     assert set(technique.stages) <= set(STAGES)
     assert set(technique.before) <= set(PIECES)

@@ -141,7 +141,7 @@ class Technique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Attributes:
         id: The file's name with dashes.
-        about: The paragraphs of the docstring after its first line.
+        about: The docstring before `Not covered:`; its first line says what is tried.
         not_covered: What its being blocked does not show.
         arrives: Any of them means that it worked.
         stopped: Any of them is the right refusal.
@@ -273,7 +273,6 @@ def _find_fault(technique: Technique) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The paragraphs after the first, and what follows `Not covered:`."""
-    rest = text.partition("\n\n")[2]
-    about, _, not_covered = rest.partition("Not covered:")
+    """What stands before `Not covered:`, and what follows it."""
+    about, _, not_covered = text.partition("Not covered:")
     return about.strip(), " ".join(not_covered.split())

@@ -31,7 +31,7 @@ def write(folder: Path, fields: dict[str, Any], text: str = TEXT, rest: str = ""
 def test_a_file_says_what_it_is_by_its_name_its_text_and_one_literal(tmp_path: Path) -> None:
     one = read_technique(write(tmp_path, ATTACK))
     assert (one.id, one.title, one.group) == ("an-example", "An example", Group.METADATA)
-    assert one.about == "How it works,\nin two lines."
+    assert one.about == "One line.\n\nHow it works,\nin two lines."
     assert one.not_covered == "this and that."
     assert one.arrives[0].address == "169.254.169.254"
     assert not one.is_browser
