@@ -134,10 +134,10 @@ def reasons_page() -> str:
 
 EXIT_CODES = (
     (0, "done"),
-    (1, "a fault in Stockade itself: please report it"),
+    (1, "a fault in Stockade itself: please report it; of `prove`: an attack could not be judged"),
     (2, "your input: a flag, a policy, a file"),
     (3, "this host cannot do what was asked"),
-    (4, "containment could not be promised any more"),
+    (4, "containment could not be promised any more; of `prove`: an attack leaked"),
     (5, "a ledger or an evidence record does not verify"),
     (6, "a ledger or an evidence record is open, not complete"),
     (10, "`decide --exit-code`: denied"),
