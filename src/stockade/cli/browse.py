@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from stockade.browser.transcript import TakenStep
 
 AGENTS = ("obedient", "openai", "anthropic")
+NO_POLICY = (
+    "no policy was given, so no site can be reached: put `version: 1`, `include: [exec/browser]` "
+    "and a rule for each site into a file for -p FILE"
+)
 
 
 def add_parser(subparsers: Any) -> None:
@@ -63,9 +67,11 @@ def run(args: argparse.Namespace) -> int:
     transcript = browse(options, _tell)
     if args.json:
         sys.stdout.write(msgspec.json.encode(transcript, order="deterministic").decode() + "\n")
-    print(
-        f"stockade: run {transcript.run}: {len(transcript.steps)} steps, {transcript.ended}", file=sys.stderr
-    )
+    steps = "1 step" if len(transcript.steps) == 1 else f"{len(transcript.steps)} steps"
+    print(f"stockade: run {transcript.run}: {steps}, {transcript.ended}", file=sys.stderr)
+    if args.policy is None:
+        print(f"stockade: {NO_POLICY}", file=sys.stderr)
+    print(f"stockade: what was refused: stockade log --run {transcript.run} --verdict deny", file=sys.stderr)
     for note in transcript.notes:
         print(f"stockade: {note}", file=sys.stderr)
     if transcript.ended != "done":
@@ -80,7 +86,7 @@ def _tell(step: TakenStep) -> None:
 
     told = describe_step(parse_action(step.action))
     about = told.get("target") or " ".join(told.get("argv", ()))
-    came = step.error or step.came
+    came = step.came if told["action"] == "run-command" else step.error or step.came
     print(
         f"{step.number:3}  {told['action']} {clean_text(about, 120)} -> {clean_text(came, 120)}",
         file=sys.stderr,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from stockade.browser import places, session
+from stockade.browser.transcript import Transcript
 from stockade.cli.browse import AGENTS
 from stockade.cli.main import main
 
@@ -45,6 +46,20 @@ def test_a_transcript_is_not_overwritten(
     assert main(["browse", "--out", str(tmp_path), "http://a.test/"]) == 2
     assert "out-exists" in capsys.readouterr().err
     assert (tmp_path / "transcript.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("policy", [[], ["-p", "browse.yaml"]])
+def test_the_end_of_a_session_names_its_record_and_a_policy_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], policy: list[str]
+) -> None:
+    ended = Transcript(
+        prompt="", agent="obedient", run="R", terminal_run="", steps=(), pictures={}, ended="done"
+    )
+    monkeypatch.setattr(session, "browse", lambda *_: ended)
+    assert main(["browse", *policy, "http://a.test/"]) == 0
+    said = capsys.readouterr().err
+    assert "stockade log --run R --verdict deny" in said
+    assert ("no policy was given" in said) is (not policy)
 
 
 def test_the_command_and_the_session_know_the_same_agents() -> None:
