@@ -168,7 +168,7 @@ def _prove(args: argparse.Namespace, techniques: list[Technique]) -> int:
     if args.json:
         print(json.dumps(as_report(judged, matrix, args.without_layer, seconds, code)))
         return code
-    print_summary(judged, seconds)
+    print_summary(judged, seconds, args.without_layer)
     if matrix is not None:
         print_matrix(matrix)
     return code

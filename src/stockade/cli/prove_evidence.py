@@ -72,4 +72,6 @@ def seal(
         None if matrix is None else matrix.to_json(),
     )
     print(f"stockade: evidence for people: {sealed.page}", file=sys.stderr)
-    print(f"stockade: stockade evidence verify {args.out} --key {sealed.signer}", file=sys.stderr)
+    print(
+        f"stockade: check it with: stockade evidence verify {args.out} --key {sealed.signer}", file=sys.stderr
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stockade.ledger.record import clean_text
@@ -23,8 +24,8 @@ def result_line(one: Judged) -> str:
     return f"{one.judgement.result:13} {one.judgement.id}: {clean_text(one.judgement.why, _WHY_LIMIT)}"
 
 
-def print_summary(judged: list[Judged], seconds: float) -> None:
-    """What is not supported, then the figures."""
+def print_summary(judged: list[Judged], seconds: float, layers_off: Sequence[str] = ()) -> None:
+    """What is not supported, then the figures, and what they must not be taken for."""
     from stockade.prove.trial import Result
 
     results = Counter(one.judgement.result for one in judged)
@@ -32,12 +33,14 @@ def print_summary(judged: list[Judged], seconds: float) -> None:
         if one.judgement.result is Result.NOT_SUPPORTED:
             print(result_line(one))
     print(
-        f"{len(judged)} attacks in {seconds:.0f} s: {results[Result.BLOCKED]} blocked, "
-        f"{results[Result.LEAKED]} leaked, {results[Result.INCONCLUSIVE]} inconclusive, "
-        f"{results[Result.NOT_SUPPORTED]} not supported"
+        f"{len(judged)} {'attack' if len(judged) == 1 else 'attacks'} in {seconds:.0f} s: "
+        f"{results[Result.BLOCKED]} blocked, {results[Result.LEAKED]} leaked, "
+        f"{results[Result.INCONCLUSIVE]} inconclusive, {results[Result.NOT_SUPPORTED]} not supported"
     )
     if not results[Result.LEAKED] and not results[Result.INCONCLUSIVE] and results[Result.BLOCKED]:
         print("each arrived without enforcement; with it nothing arrived, and who refused it is on record")
+    if layers_off:
+        print(f"layers given up: {', '.join(layers_off)} (so this is no result about the whole containment)")
 
 
 def print_matrix(matrix: Matrix) -> None:

@@ -127,10 +127,13 @@ def describe_stopped(stopped: Stopped) -> str:
     return ", ".join(said + [f"and inside {' or '.join(stopped.seen)}"] * bool(stopped.seen))
 
 
+_SAID_AS = {"what": "", "address": "at ", "name": "named "}
+
+
 def describe_arrival(arrival: dict[str, Any]) -> str:
     """One arrival in words; what it carried is foreign text."""
     return ", ".join(
-        f"{key} {clean_text(str(value), _SHOWN)}"
+        f"{_SAID_AS.get(key, f'{key} ')}{clean_text(str(value), _SHOWN)}"
         for key, value in arrival.items()
         if value not in (None, "") and not isinstance(value, (list, tuple, dict))
     )

@@ -205,7 +205,7 @@ def test_prove_writes_evidence_of_what_it_saw(
     monkeypatch.setattr("stockade.prove.proof.run_proof", play)
     out = tmp_path / "new"
     assert main(["prove", "--only", "metadata-decimal", "--out", str(out)]) == 0
-    advice = capsys.readouterr().err.splitlines()[-1].removeprefix("stockade: ").split()
+    advice = capsys.readouterr().err.splitlines()[-1].removeprefix("stockade: check it with: ").split()
     assert main(advice[1:]) == 0
     assert "the key that you asked for" in capsys.readouterr().out
     main(["evidence", "show", str(out)])

@@ -104,6 +104,13 @@ def test_a_summary_with_a_leak_claims_nothing(capsys: pytest.CaptureFixture[str]
     assert "each arrived" not in capsys.readouterr().out
 
 
+def test_a_summary_without_a_layer_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    print_summary([LEAKED], 1, ["room"])
+    said = capsys.readouterr().out
+    assert "1 attack in" in said
+    assert "layers given up: room" in said
+
+
 MATRIX = Matrix(
     layers=("room", "notify"),
     rows=(
