@@ -56,8 +56,14 @@ def _version(name: str) -> str:
         return ""
 
 
+_TESTED = ("src", "requirements", "pyproject.toml")
+
+
 def _probe_git(root: Path) -> tuple[str | None, bool | None]:
-    """The commit, and whether files differ from it; nothing where this is no clone or git is not there."""
+    """The commit, and whether what is tested differs from it; nothing if this is no clone or git is missing.
+
+    Other files do not count: evidence in the clone, which is where the README puts it, is no change.
+    """
     if not (root / ".git").exists():
         return None, None
     git = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "-c", f"safe.directory={root}"]
@@ -66,7 +72,11 @@ def _probe_git(root: Path) -> tuple[str | None, bool | None]:
             [*git, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True
         )
         status = subprocess.run(
-            [*git, "status", "--porcelain"], capture_output=True, text=True, timeout=10, check=True
+            [*git, "status", "--porcelain", "--", *_TESTED],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None, None
