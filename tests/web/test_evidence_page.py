@@ -104,12 +104,15 @@ def test_the_content_policy_stops_what_an_escape_would_have_missed(open_page: An
     assert all("Content Security Policy" in one for one in noted)
 
 
-def test_the_filter_hides_rows_and_details_alike(open_page: Any) -> None:
+def test_the_filter_hides_rows_and_details_alike_and_headings_over_nothing(open_page: Any) -> None:
     page, _ = open_page()
     shown = "[...document.querySelectorAll('[data-text]')].filter((one) => one.checkVisibility()).length"
     assert page.evaluate(shown) == 10
+    headings = "[...document.querySelectorAll('h3.group')].filter((one) => one.checkVisibility()).length"
+    assert page.evaluate(headings) > 1
     page.get_by_label("Words").fill("browser metadata")
     assert page.evaluate(shown) == 2
+    assert page.evaluate(headings) == 1, "a heading over nothing"
     assert page.locator("output").inner_text() == "1 of 5 shown"
     page.get_by_label("Words").fill("")
     page.get_by_label("Result").select_option("leaked")

@@ -1,5 +1,5 @@
 "use strict";
-// The page is whole without this: it only hides rows and details that do not fit the filter.
+// The page is whole without this: it only hides what does not fit the filter.
 const form = document.querySelector(".filter");
 const items = [...document.querySelectorAll("[data-text]")];
 const output = form.querySelector("output");
@@ -17,6 +17,8 @@ function apply() {
     item.hidden = !fits;
     if (fits && item.tagName === "TR") shown += 1;
   }
+  const left = new Set(items.filter((item) => !item.hidden).map((item) => item.dataset.group));
+  for (const heading of document.querySelectorAll("h3.group")) heading.hidden = !left.has(heading.dataset.group);
   output.value = `${shown} of ${items.length / 2} shown`;
 }
 
