@@ -170,7 +170,7 @@ def answer(zone: Zone, wire: bytes, transport: str, server: str) -> bytes | None
 
 
 def _count_beside(wire: bytes, query: dns.message.Message) -> int:
-    """Bytes besides a header (12), the first question (name, type, class) and an empty OPT record (RFC 6891: 11)."""
+    """Bytes besides a header (12), the first question and an empty OPT record (11, RFC 6891)."""
     question = len(query.question[0].name.to_wire() or b"") + 4
     return len(wire) - 12 - question - (11 if query.edns >= 0 else 0)
 
