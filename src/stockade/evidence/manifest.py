@@ -21,7 +21,6 @@ ENVELOPE_NAME = "evidence.json"
 REVIEW_NAME = "review.json"
 OUTSIDE = frozenset((ENVELOPE_NAME, REVIEW_NAME))
 _PIECE_BYTES = 1 << 20
-_DEPTH_LIMIT = 16
 
 
 class FileEntry(Struct, frozen=True):
@@ -130,17 +129,15 @@ def find_path_fault(path: str) -> str:
 def _walk(folder: Path) -> Iterator[tuple[str, bool]]:
     """Every entry that is no folder, with whether it is a regular file; links are not followed.
 
-    A folder that lies too deep, or has too long a path to be opened, stands for what is in it: no record
-    has such a one.
+    A folder that cannot be opened, its path being too long say, stands for what is in it: no record has
+    such a one.
     """
     waiting = [""]
     while waiting:
         below = waiting.pop()
         try:
-            entries = None if below.count("/") > _DEPTH_LIMIT else _list_folder(folder / below)
+            entries = _list_folder(folder / below)
         except OSError:
-            entries = None
-        if entries is None:
             yield below, False
             continue
         for name, mode in entries:
