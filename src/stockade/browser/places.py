@@ -11,6 +11,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,12 @@ BROWSERS = (
 )
 PYTHON = "/usr/bin/python3"
 ANSWER_LIMIT_BYTES = 4 << 20
+<<<<<<< HEAD
 HELPER_LIMIT_S = 130.0  # more than the payloads' own
+=======
+ANSWER_LIMIT_S = 150.0  # a model may think for two minutes (`model_payload.LIMIT_S`)
+END_LIMIT_S = 5.0
+>>>>>>> c6acb2e (browse: a browser or helper that does not answer is ended; lone surrogates, the driver's words and the model's key are kept apart)
 
 
 def find_browser() -> str:
@@ -50,6 +56,7 @@ def find_browser() -> str:
 class Helper:
     """A contained process that answers JSON lines (a terminal, a way to a model).
 
+<<<<<<< HEAD
     What it says is foreign: it may be late, endless or no JSON at all.
 
     Args:
@@ -60,21 +67,48 @@ class Helper:
         self.run = run
         self._limit_s = limit_s
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
+=======
+    def __init__(
+        self,
+        command: list[str],
+        run: str,
+        folder: Path,
+        environment: dict[str, str],
+        answer_limit_s: float = ANSWER_LIMIT_S,
+    ) -> None:
+        self.run = run
+        self._answer_limit_s = answer_limit_s
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=environment
+        )
+>>>>>>> c6acb2e (browse: a browser or helper that does not answer is ended; lone surrogates, the driver's words and the model's key are kept apart)
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """One question, one answer; an `error` in it if the process is gone."""
+        """One question, one answer; an `error` in it if the process is gone, or does not answer in time.
+
+        What it runs may have taken it over, so an answer is foreign: only that it is an object is sure.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+<<<<<<< HEAD
         timer = threading.Timer(self._limit_s, self._process.kill)  # what runs in the room ends with it
         timer.start()
+=======
+        overdue = threading.Timer(self._answer_limit_s, self._process.terminate)
+        overdue.start()
+>>>>>>> c6acb2e (browse: a browser or helper that does not answer is ended; lone surrogates, the driver's words and the model's key are kept apart)
         try:
             self._process.stdin.write(json.dumps(question).encode() + b"\n")
             self._process.stdin.flush()
             answer = json.loads(self._process.stdout.readline(ANSWER_LIMIT_BYTES))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             return {"error": type(error).__name__, "detail": "the contained process is gone"}
         finally:
+<<<<<<< HEAD
             timer.cancel()
+=======
+            overdue.cancel()
+>>>>>>> c6acb2e (browse: a browser or helper that does not answer is ended; lone surrogates, the driver's words and the model's key are kept apart)
         return answer if isinstance(answer, dict) else {"error": "ValueError", "detail": "no JSON object"}
 
     def close(self) -> None:
@@ -83,11 +117,12 @@ class Helper:
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.terminate()
-            self._process.wait()
+        for end in (self._process.terminate, self._process.kill):
+            try:
+                self._process.wait(END_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                end()
+        self._process.wait()
 
 
 class Place(Protocol):
@@ -101,6 +136,9 @@ class Place(Protocol):
 
     def browser_launcher(self) -> str:
         """A program that stands for the browser: it hands on its arguments and descriptors 3 and 4."""
+
+    def end_browser(self) -> None:
+        """Ask the browser to end, whatever it is doing; nothing if it has not started."""
 
     def start_helper(self, payload: str) -> Helper:
         """Start one of the payloads beside this file."""
@@ -133,9 +171,13 @@ class Contained:
         lines = (
             "#!/bin/sh",
             f"cd {shlex.quote(str(self._folder))}",
+            note_pid(self._own),
             f'exec {command} "$@" <&3 >&4 3<&- 4>&-',
         )
         return str(write_program(self._own / "browser", lines))
+
+    def end_browser(self) -> None:
+        end_noted(self._own)
 
     def start_helper(self, payload: str) -> Helper:
         name = _new_name()
@@ -168,6 +210,20 @@ def write_program(path: Path, lines: tuple[str, ...]) -> Path:
     path.write_text("\n".join((*lines, "")))
     path.chmod(0o755)
     return path
+
+
+_PID_NAME = "browser.pid"
+
+
+def note_pid(folder: Path) -> str:
+    """A line of a launcher that writes down its process, which `exec` hands on to the browser's run."""
+    return f'echo "$$" > {shlex.quote(str(folder / _PID_NAME))}'
+
+
+def end_noted(folder: Path) -> None:
+    """Ask the process that `note_pid` wrote down to end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.kill(int((folder / _PID_NAME).read_text()), signal.SIGTERM)
 
 
 def _new_name() -> str:

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import time
+
+
+"""What stands between the worker and its contained processes: nothing they say or leave unsaid breaks it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,3 +60,60 @@ def test_a_process_that_never_answers_is_ended(tmp_path: Path) -> None:
     assert "error" in helper.ask({"line": "x"})
     assert time.monotonic() - began < 10
     helper.close()
+
+
+from stockade.browser.chromium import whole_text
+from stockade.browser.places import Helper, end_noted, note_pid, write_program
+
+Start = Callable[..., Helper]
+ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    started: list[Helper] = []
+
+    def run(source: str, answer_limit_s: float = 10.0) -> Helper:
+        command = [sys.executable, "-c", source]
+        started.append(Helper(command, "run", tmp_path, dict(os.environ), answer_limit_s))
+        return started[-1]
+
+    yield run
+    for helper in started:
+        helper.close()
+
+
+def test_a_helper_answers_each_question(start: Start) -> None:
+    helper = start(ECHO)
+    assert [helper.ask({"n": n}) for n in (1, 2)] == [{"n": 1}, {"n": 2}]
+
+
+def test_a_helper_that_does_not_answer_in_time_is_ended(start: Start) -> None:
+    helper = start("import time; time.sleep(15)", answer_limit_s=0.05)
+    assert "gone" in helper.ask({})["detail"]
+
+
+@pytest.mark.parametrize("said", ["", "nonsense", "[" * 100_000, "[1]", "null"])
+def test_an_answer_that_is_no_object_is_an_error(start: Start, said: str) -> None:
+    helper = start(f"import sys; sys.stdin.readline(); print({said!r}, flush=True)")
+    assert "error" in helper.ask({})
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [("plain ü", b"plain \xc3\xbc"), ("half \ud800 of one", b"half ? of one"), ("\udfff", b"?")],
+)
+def test_text_of_a_page_can_be_written_down(said: str, written: bytes) -> None:
+    """JavaScript's strings hold lone surrogates (ECMA-262), UTF-8 cannot (RFC 3629 section 3)."""
+    assert whole_text(json.loads(json.dumps(said))).encode() == written
+
+
+def test_a_noted_process_is_the_one_that_is_ended(tmp_path: Path) -> None:
+    end_noted(tmp_path)  # nothing has started: nothing happens
+    lines = ("#!/bin/sh", note_pid(tmp_path), "echo started", "exec sleep 15")
+    program = write_program(tmp_path / "launcher", lines)
+    with subprocess.Popen([str(program)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        end_noted(tmp_path)
+        assert process.wait() == -15
