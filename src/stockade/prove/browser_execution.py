@@ -268,7 +268,7 @@ class _BrowserExecution:
 
 
 def choose_closing(runs: Sequence[str], records: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Pure: of the last records of the browser's run (the first) and the terminal's, what says most against the trial.
+    """Pure: of the last records of the browser's run (the first) and the terminal's the one that counts.
 
     Returns:
         Nothing if one of the runs has no last record; else that of a run whose counters do not agree; else
