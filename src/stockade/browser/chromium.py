@@ -154,15 +154,7 @@ class Chromium:
         return "" if self._page.url == "about:blank" else whole_text(self._page.url)
 
     def title(self) -> str:
-<<<<<<< HEAD
         return self._quietly(partial(self._evaluate, "html => document.title"))
-=======
-        """The page's title; empty if a script keeps the page busy: Playwright would wait forever."""
-        return self._quietly(self._page.title) if self._quietly(self._answers) else ""
-
-    def _answers(self) -> str:
-        return "yes" if self._page.wait_for_function("true", timeout=1_000) else ""
->>>>>>> c6acb2e (browse: a browser or helper that does not answer is ended; lone surrogates, the driver's words and the model's key are kept apart)
 
     def text(self) -> str:
         """The visible text of the page and of its frames."""

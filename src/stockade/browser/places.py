@@ -31,12 +31,8 @@ BROWSERS = (
 )
 PYTHON = "/usr/bin/python3"
 ANSWER_LIMIT_BYTES = 4 << 20
-<<<<<<< HEAD
 HELPER_LIMIT_S = 130.0  # more than the payloads' own
-=======
-ANSWER_LIMIT_S = 150.0  # a model may think for two minutes (`model_payload.LIMIT_S`)
 END_LIMIT_S = 5.0
->>>>>>> c6acb2e (browse: a browser or helper that does not answer is ended; lone surrogates, the driver's words and the model's key are kept apart)
 
 
 def find_browser() -> str:
@@ -56,7 +52,6 @@ def find_browser() -> str:
 class Helper:
     """A contained process that answers JSON lines (a terminal, a way to a model).
 
-<<<<<<< HEAD
     What it says is foreign: it may be late, endless or no JSON at all.
 
     Args:
@@ -67,21 +62,6 @@ class Helper:
         self.run = run
         self._limit_s = limit_s
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
-=======
-    def __init__(
-        self,
-        command: list[str],
-        run: str,
-        folder: Path,
-        environment: dict[str, str],
-        answer_limit_s: float = ANSWER_LIMIT_S,
-    ) -> None:
-        self.run = run
-        self._answer_limit_s = answer_limit_s
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=environment
-        )
->>>>>>> c6acb2e (browse: a browser or helper that does not answer is ended; lone surrogates, the driver's words and the model's key are kept apart)
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """One question, one answer; an `error` in it if the process is gone, or does not answer in time.
@@ -90,13 +70,8 @@ class Helper:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-<<<<<<< HEAD
         timer = threading.Timer(self._limit_s, self._process.kill)  # what runs in the room ends with it
         timer.start()
-=======
-        overdue = threading.Timer(self._answer_limit_s, self._process.terminate)
-        overdue.start()
->>>>>>> c6acb2e (browse: a browser or helper that does not answer is ended; lone surrogates, the driver's words and the model's key are kept apart)
         try:
             self._process.stdin.write(json.dumps(question).encode() + b"\n")
             self._process.stdin.flush()
@@ -104,11 +79,7 @@ class Helper:
         except (OSError, ValueError, RecursionError) as error:
             return {"error": type(error).__name__, "detail": "the contained process is gone"}
         finally:
-<<<<<<< HEAD
             timer.cancel()
-=======
-            overdue.cancel()
->>>>>>> c6acb2e (browse: a browser or helper that does not answer is ended; lone surrogates, the driver's words and the model's key are kept apart)
         return answer if isinstance(answer, dict) else {"error": "ValueError", "detail": "no JSON object"}
 
     def close(self) -> None:

@@ -17,11 +17,7 @@ from msgspec import Struct
 
 from stockade.browser.actions import Action, Open, RunCommand, describe_step
 from stockade.browser.agents import Agent, Seen
-<<<<<<< HEAD
-from stockade.browser.chromium import ONE_ZONE, Came, Chromium
-=======
-from stockade.browser.chromium import Came, Chromium, whole_text
->>>>>>> c6acb2e (browse: a browser or helper that does not answer is ended; lone surrogates, the driver's words and the model's key are kept apart)
+from stockade.browser.chromium import ONE_ZONE, Came, Chromium, whole_text
 from stockade.browser.places import Helper, Place
 from stockade.browser.transcript import Album, TakenStep, Transcript
 

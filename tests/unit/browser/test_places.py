@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
-
-
-"""What stands between the worker and its contained processes: nothing they say or leave unsaid breaks it."""
-
-from __future__ import annotations
-
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from stockade.browser.places import Contained, Helper
+from stockade.browser.chromium import whole_text
+from stockade.browser.places import Contained, Helper, end_noted, note_pid, write_program
 
 
 def test_a_package_in_the_worker_s_folder_is_not_taken_for_ours(tmp_path: Path) -> None:
@@ -62,41 +53,10 @@ def test_a_process_that_never_answers_is_ended(tmp_path: Path) -> None:
     helper.close()
 
 
-from stockade.browser.chromium import whole_text
-from stockade.browser.places import Helper, end_noted, note_pid, write_program
-
-Start = Callable[..., Helper]
-ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    started: list[Helper] = []
-
-    def run(source: str, answer_limit_s: float = 10.0) -> Helper:
-        command = [sys.executable, "-c", source]
-        started.append(Helper(command, "run", tmp_path, dict(os.environ), answer_limit_s))
-        return started[-1]
-
-    yield run
-    for helper in started:
-        helper.close()
-
-
-def test_a_helper_answers_each_question(start: Start) -> None:
-    helper = start(ECHO)
-    assert [helper.ask({"n": n}) for n in (1, 2)] == [{"n": 1}, {"n": 2}]
-
-
-def test_a_helper_that_does_not_answer_in_time_is_ended(start: Start) -> None:
-    helper = start("import time; time.sleep(60)", answer_limit_s=0.05)
-    assert "gone" in helper.ask({})["detail"]
-
-
-@pytest.mark.parametrize("said", ["", "nonsense", "[" * 100_000, "[1]", "null"])
-def test_an_answer_that_is_no_object_is_an_error(start: Start, said: str) -> None:
-    helper = start(f"import sys; sys.stdin.readline(); print({said!r}, flush=True)")
-    assert "error" in helper.ask({})
+def test_an_answer_that_is_nested_beyond_measure_is_an_error(tmp_path: Path) -> None:
+    helper = Helper(["sh", "-c", "read line; head -c 100000 /dev/zero | tr '\\0' '['; echo"], "", tmp_path)
+    assert "error" in helper.ask({"line": "x"})
+    helper.close()
 
 
 @pytest.mark.parametrize(
