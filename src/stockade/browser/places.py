@@ -148,7 +148,7 @@ class Contained:
         return str(write_program(self._own / "browser", lines))
 
     def end_browser(self) -> None:
-        end_noted(self._own)
+        end_noted(self._own, self.browser_run)
 
     def start_helper(self, payload: str) -> Helper:
         name = _new_name()
@@ -191,10 +191,12 @@ def note_pid(folder: Path) -> str:
     return f'echo "$$" > {shlex.quote(str(folder / _PID_NAME))}'
 
 
-def end_noted(folder: Path) -> None:
-    """Ask the process that `note_pid` wrote down to end."""
+def end_noted(folder: Path, word: str) -> None:
+    """Ask the process that `note_pid` wrote down to end, if it still has this word in its command."""
     with contextlib.suppress(OSError, ValueError):
-        os.kill(int((folder / _PID_NAME).read_text()), signal.SIGTERM)
+        pid = int((folder / _PID_NAME).read_text())
+        if word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            os.kill(pid, signal.SIGTERM)
 
 
 def _new_name() -> str:

@@ -56,7 +56,7 @@ class OpenPlace:
         )
 
     def end_browser(self) -> None:
-        end_noted(self._own)
+        end_noted(self._own, find_browser())
 
     def start_helper(self, payload: str) -> Helper:
         return Helper([*_unprivileged(), *payload_command(payload)], "", self._folder)

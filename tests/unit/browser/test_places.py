@@ -69,11 +69,15 @@ def test_text_of_a_page_can_be_written_down(said: str, written: bytes) -> None:
 
 
 def test_a_noted_process_is_the_one_that_is_ended(tmp_path: Path) -> None:
-    end_noted(tmp_path)  # nothing has started: nothing happens
+    end_noted(tmp_path, "15")  # nothing has started: nothing happens
     lines = ("#!/bin/sh", note_pid(tmp_path), "echo started", "exec sleep 15")
     program = write_program(tmp_path / "launcher", lines)
     with subprocess.Popen([str(program)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"started\n"
-        end_noted(tmp_path)
+        while b"15" not in Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0"):
+            assert process.poll() is None
+        end_noted(tmp_path, "another")  # the number may be somebody else's by now
+        assert process.poll() is None
+        end_noted(tmp_path, "15")
         assert process.wait() == -15
