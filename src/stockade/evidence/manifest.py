@@ -84,15 +84,15 @@ def compare_files(folder: Path, wanted: Iterable[FileEntry]) -> list[Fault]:
     faults = []
     for entry in wanted:
         if fault := find_path_fault(entry.path):
-            faults.append(Fault(_show(entry.path), f"its path is refused: {fault}"))
+            faults.append(Fault(show(entry.path), f"its path is refused: {fault}"))
         elif entry.path in listed:
-            faults.append(Fault(_show(entry.path), "it is listed twice"))
+            faults.append(Fault(show(entry.path), "it is listed twice"))
         else:
             listed[entry.path] = entry
     present = dict(_walk(folder))
     for path in sorted((present.keys() | listed.keys()) - OUTSIDE):
         if problem := _compare_one(folder, path, present.get(path), listed.get(path)):
-            faults.append(Fault(_show(path), problem))
+            faults.append(Fault(show(path), problem))
     return faults
 
 
@@ -167,6 +167,6 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def _show(path: str) -> str:
-    """A path for a terminal: what is not plain text is escaped."""
-    return path if path.isprintable() else ascii(path)[1:-1]
+def show(text: str) -> str:
+    """Foreign text for a terminal: if not all of it can be shown, all that is not ASCII is escaped."""
+    return text if text.isprintable() else ascii(text)[1:-1]

@@ -20,10 +20,9 @@ from msgspec import Struct
 from stockade.errors import IntegrityError, UserError
 from stockade.evidence.envelope import Envelope, parse_envelope, verify_signature
 from stockade.evidence.keys import PUBLIC_KEY_NAME, fingerprint, parse_public_key
-from stockade.evidence.manifest import ENVELOPE_NAME, REVIEW_NAME, Fault, compare_files
+from stockade.evidence.manifest import ENVELOPE_NAME, REVIEW_NAME, Fault, compare_files, show
 from stockade.evidence.points import STATEMENT_TYPE, TEST_RESULT, Statement
 from stockade.evidence.review import Review, verify_review
-from stockade.ledger.record import clean_text
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -69,7 +68,7 @@ class Report(Struct, frozen=True, kw_only=True):
 class _Stop(Exception):  # noqa: N818  # the way from a fault that ends the reading to the report
     def __init__(self, file: str, problem: str) -> None:
         super().__init__(problem)
-        self.fault = Fault(file, clean_text(problem, _PROBLEM_LIMIT))  # it may quote what is foreign
+        self.fault = Fault(file, show(problem)[:_PROBLEM_LIMIT])  # it may quote what is foreign
 
 
 def verify_evidence(folder: Path, pinned: str | None = None) -> Report:
