@@ -102,6 +102,18 @@ def test_the_same_page_leads_on_where_the_policy_permits_it(browse: Browse, worl
     assert "/take?it=now" in {request["path"] for request in world.requests()}
 
 
+def test_a_page_that_keeps_its_browser_busy_does_not_hold_the_session_up(
+    browse: Browse, world: World
+) -> None:
+    """A script that never returns leaves Playwright's question for the title without an answer or a limit."""
+    script = "document.title = 'x\\ud800'; setTimeout(() => { while (true) {} }, 150)"
+    world.set_pages({"/busy": f"<p>Nothing to do.</p><script>{script}</script>"})
+    session = browse("http://allowed.test/busy", POLICY)
+    assert session.code == 0, session.err
+    assert session.transcript["ended"] == "done"
+    assert session.records[-1]["kind"] == "run.closed"
+
+
 def test_a_form_is_filled_in_and_sent(browse: Browse, world: World) -> None:
     form = "<form action=/sent><label>Your name <input name=who></label></form><button>Nothing</button>"
     world.set_pages({"/form": form, "/sent": "<p>Thank you.</p>"})

@@ -185,3 +185,45 @@ def test_many_that_come_at_the_same_moment_are_all_noted_with_their_bytes_when_o
     for stream in streams:
         stream.close()
     assert sorted(int(one["first"]) for one in arrivals) == list(range(200))
+
+
+# A header with one question (RFC 1035 section 4.1): allowed.test, type A, class IN.
+QUESTION = b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0" + b"\x07allowed\x04test\0" + b"\0\x01\0\x01"
+# An empty OPT record (RFC 6891 section 6.1.2), and the count of additional records that goes with it.
+WITH_OPT = QUESTION[:11] + b"\x01" + QUESTION[12:] + b"\0\0\x29\x04\xd0\0\0\0\0\0\0"
+
+
+@pytest.mark.parametrize(
+    ("message", "name", "beside_bytes"),
+    [
+        (QUESTION, "allowed.test", 0),
+        (WITH_OPT, "allowed.test", 0),
+        (QUESTION + b"stolen", "allowed.test", 6),
+        (b"stolen", "", 6),
+        (QUESTION[:12].replace(b"\0\x01", b"\0\0"), "", 12),
+    ],
+)
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_whatever_comes_to_the_name_server_is_noted(
+    world: World, transport: str, message: bytes, name: str, beside_bytes: int
+) -> None:
+    if transport == "udp":
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+            line.sendto(message, ("9.9.9.9", 53))
+    else:
+        with socket.create_connection(("9.9.9.9", 53), 3) as line:
+            line.sendall(len(message).to_bytes(2, "big") + message)
+            line.settimeout(3)
+            line.recv(1000)  # an answer, or the end
+    (noted,) = world.everything()[2]
+    assert (noted["name"], noted["beside_bytes"]) == (name, beside_bytes)
+
+
+@pytest.mark.parametrize("sent", [b"x", b"GET / HTTP/1.1\r\n\r\n"])
+def test_bytes_on_the_name_server_s_port_that_are_no_message_are_noted(world: World, sent: bytes) -> None:
+    with socket.create_connection(("9.9.9.9", 53), 3) as line:
+        line.sendall(sent)
+        line.shutdown(socket.SHUT_WR)
+        line.settimeout(3)
+        assert line.recv(10) == b""
+    assert [noted["name"] for noted in world.everything()[2]] == [""]

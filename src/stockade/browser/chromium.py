@@ -8,10 +8,12 @@ functions that need it do.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Playwright, ViewportSize
 
 TEXT_LIMIT = 20_000
+PICTURE_LIMIT_BYTES = 16 << 20  # of 1000 by 700 points, raw, it is 3 MB; more is no picture of this page
 PATIENCE_MS = 4_000
 LOOK_MS = 1_000
 LOAD_MS = 2_000  # a page that never ends loading is looked at as it is
@@ -75,8 +78,16 @@ def open_playwright() -> Iterator[Playwright]:
             "Playwright is not installed, and it drives the browser",
             "pip install 'stockade[browser]' (or tools/setup in a clone); it needs no browsers of its own",
         ) from error
-    with sync_playwright() as playwright:
+    with ExitStack() as stack:
+        # The driver prints what it cannot read, and that came from the browser: nothing for a terminal.
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+            playwright = stack.enter_context(sync_playwright())
         yield playwright
+
+
+def whole_text(text: str) -> str:
+    """Text of a page with its lone surrogates replaced: JavaScript has them, UTF-8 and so records do not."""
+    return text.encode("utf-8", "replace").decode()
 
 
 class Chromium:
@@ -140,7 +151,7 @@ class Chromium:
 
     @property
     def address(self) -> str:
-        return "" if self._page.url == "about:blank" else self._page.url
+        return "" if self._page.url == "about:blank" else whole_text(self._page.url)
 
     def title(self) -> str:
         return self._quietly(partial(self._evaluate, "html => document.title"))
@@ -158,15 +169,16 @@ class Chromium:
         from playwright.sync_api import Error
 
         try:
-            return self._page.screenshot(timeout=PATIENCE_MS, animations="disabled")
+            picture = self._page.screenshot(timeout=PATIENCE_MS, animations="disabled")
         except Error:
             return None
+        return picture if len(picture) <= PICTURE_LIMIT_BYTES else None
 
     def _quietly(self, look: Callable[[], object]) -> str:
         from playwright.sync_api import Error
 
         try:
-            return str(look())
+            return whole_text(str(look()))
         except Error:
             return ""
 
@@ -181,7 +193,7 @@ class Chromium:
         except Error as error:
             first = str(error).splitlines()[0]
             name = _NET_ERROR.search(first)
-            came = Came(words=first[:300], error=name[1] if name else "failed")
+            came = Came(words=whole_text(first[:300]), error=name[1] if name else "failed")
         self.settle()
         return came
 

@@ -65,7 +65,7 @@ class ModelAgent:
         self._dialect = dialect
         self._model = model
         self._url = url.rstrip("/")
-        self._key = key
+        self._key = key.strip() if key else None
         self._done: list[str] = []
 
     def next_action(self, seen: Seen) -> Action | None:
@@ -108,10 +108,12 @@ class ModelAgent:
         encoded = None if picture is None else base64.b64encode(picture).decode()
         answer = self._ask(compose_request(self._dialect, self._url, self._model, self._key, text, encoded))
         if answer.get("status") != 200:
-            said = answer.get("detail") or f"status {answer.get('status')}: {answer.get('body', '')}"
+            said = str(answer.get("detail") or f"status {answer.get('status')}: {answer.get('body', '')}")
+            if self._key:  # a header that cannot be sent is quoted, and some providers quote what they refuse
+                said = said.replace(self._key, "(key)")
             raise HostError(
                 "model-not-reached",
-                f"the model at {self._url} gives no answer: {clean_text(str(said), 300)}",
+                f"the model at {self._url} gives no answer: {clean_text(said, 300)}",
                 f"does the policy permit that host, and is {self._dialect.key_variable} set? `stockade log`",
             )
         return answer
@@ -149,7 +151,7 @@ def read_answer(dialect: Dialect, answer: dict[str, Any]) -> str:
         if dialect is Dialect.ANTHROPIC:
             return "".join(str(part["text"]) for part in body["content"] if part.get("type") == "text")
         return str(body["choices"][0]["message"]["content"])
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         return ""
 
 
@@ -161,7 +163,7 @@ def find_object(text: str) -> dict[str, Any]:
             continue
         try:
             found, _end = decoder.raw_decode(text, start)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         return found if isinstance(found, dict) else {}
     return {}

@@ -13,11 +13,21 @@ LIMIT_S = 120
 KEPT = 1 << 20
 
 
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """An answer that sends us elsewhere is an answer: the key is for this provider alone."""
+
+    def redirect_request(self, *_):
+        return None
+
+
+OPENER = urllib.request.build_opener(NoRedirect)
+
+
 def ask(asked):
     body = json.dumps(asked["body"]).encode()
     request = urllib.request.Request(asked["url"], body, asked["headers"], method="POST")
     try:
-        with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
+        with OPENER.open(request, timeout=LIMIT_S) as answer:
             return {"status": answer.status, "body": answer.read(KEPT).decode("utf-8", "replace")}
     except urllib.error.HTTPError as refused:
         return {"status": refused.code, "body": refused.read(2000).decode("utf-8", "replace")}

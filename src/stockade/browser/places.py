@@ -11,6 +11,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,7 @@ BROWSERS = (
 PYTHON = "/usr/bin/python3"
 ANSWER_LIMIT_BYTES = 4 << 20
 HELPER_LIMIT_S = 130.0  # more than the payloads' own
+END_LIMIT_S = 5.0
 
 
 def find_browser() -> str:
@@ -62,7 +64,10 @@ class Helper:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """One question, one answer; an `error` in it if the process is gone."""
+        """One question, one answer; an `error` in it if the process is gone, or does not answer in time.
+
+        What it runs may have taken it over, so an answer is foreign: only that it is an object is sure.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         timer = threading.Timer(self._limit_s, self._process.kill)  # what runs in the room ends with it
@@ -71,7 +76,7 @@ class Helper:
             self._process.stdin.write(json.dumps(question).encode() + b"\n")
             self._process.stdin.flush()
             answer = json.loads(self._process.stdout.readline(ANSWER_LIMIT_BYTES))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             return {"error": type(error).__name__, "detail": "the contained process is gone"}
         finally:
             timer.cancel()
@@ -83,11 +88,12 @@ class Helper:
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.terminate()
-            self._process.wait()
+        for end in (self._process.terminate, self._process.kill):
+            try:
+                self._process.wait(END_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                end()
+        self._process.wait()
 
 
 class Place(Protocol):
@@ -101,6 +107,9 @@ class Place(Protocol):
 
     def browser_launcher(self) -> str:
         """A program that stands for the browser: it hands on its arguments and descriptors 3 and 4."""
+
+    def end_browser(self) -> None:
+        """Ask the browser to end, whatever it is doing; nothing if it has not started."""
 
     def start_helper(self, payload: str) -> Helper:
         """Start one of the payloads beside this file."""
@@ -133,9 +142,13 @@ class Contained:
         lines = (
             "#!/bin/sh",
             f"cd {shlex.quote(str(self._folder))}",
+            note_pid(self._own),
             f'exec {command} "$@" <&3 >&4 3<&- 4>&-',
         )
         return str(write_program(self._own / "browser", lines))
+
+    def end_browser(self) -> None:
+        end_noted(self._own, self.browser_run)
 
     def start_helper(self, payload: str) -> Helper:
         name = _new_name()
@@ -168,6 +181,22 @@ def write_program(path: Path, lines: tuple[str, ...]) -> Path:
     path.write_text("\n".join((*lines, "")))
     path.chmod(0o755)
     return path
+
+
+_PID_NAME = "browser.pid"
+
+
+def note_pid(folder: Path) -> str:
+    """A line of a launcher that writes down its process, which `exec` hands on to the browser's run."""
+    return f'echo "$$" > {shlex.quote(str(folder / _PID_NAME))}'
+
+
+def end_noted(folder: Path, word: str) -> None:
+    """Ask the process that `note_pid` wrote down to end, if it still has this word in its command."""
+    with contextlib.suppress(OSError, ValueError):
+        pid = int((folder / _PID_NAME).read_text())
+        if word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            os.kill(pid, signal.SIGTERM)
 
 
 def _new_name() -> str:

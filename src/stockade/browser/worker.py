@@ -6,8 +6,10 @@ agent acted on, so nobody can say afterwards that it had seen something else.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +17,7 @@ from msgspec import Struct
 
 from stockade.browser.actions import Action, Open, RunCommand, describe_step
 from stockade.browser.agents import Agent, Seen
-from stockade.browser.chromium import ONE_ZONE, Came, Chromium
+from stockade.browser.chromium import ONE_ZONE, Came, Chromium, whole_text
 from stockade.browser.places import Helper, Place
 from stockade.browser.transcript import Album, TakenStep, Transcript
 
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 STEP_LIMIT = 12
 TIME_LIMIT_S = 300.0
+STEP_TIME_LIMIT_S = (
+    40.0  # four questions with limits of 1 to 4 seconds each, several times over, or a command
+)
+END_TIME_LIMIT_S = 8.0
 COMMAND_OUTPUT_SHOWN = 300
 
 
@@ -100,8 +106,9 @@ class Worker:
         """One step, on record before it is done."""
         before, number = self._sight, len(self.steps) + 1
         record = self._note(number, action)
-        came = self._do(action)
-        after = self._sight = self._look()
+        with self._no_longer_than(STEP_TIME_LIMIT_S):
+            came = self._do(action)
+            after = self._sight = self._look()
         step = TakenStep(
             number=number,
             action=msgspec.to_builtins(action),
@@ -120,6 +127,16 @@ class Worker:
             self._place.record(outcome | {"address": after.address, "screenshot": after.digest})
         self._on_step(step)
         return step
+
+    @contextmanager
+    def _no_longer_than(self, limit_s: float) -> Iterator[None]:
+        """End a browser that does not answer any more: not every question to it has a limit of its own."""
+        overdue = threading.Timer(limit_s, self._place.end_browser)
+        overdue.start()
+        try:
+            yield
+        finally:
+            overdue.cancel()
 
     def _note(self, number: int, action: Action) -> int | None:
         """Put on record what is about to be done; returns when that is durable."""
@@ -142,10 +159,11 @@ class Worker:
             self._terminal = self._place.start_helper("terminal_payload")
         answer = self._terminal.ask({"line": line})
         if "error" in answer:
-            return Came(
-                words=f"refused: {answer.get('detail', '')}"[:COMMAND_OUTPUT_SHOWN], error=answer["error"]
-            )
-        return Came(words=f"exit {answer['code']}: {answer['out']}"[:COMMAND_OUTPUT_SHOWN].strip())
+            words = whole_text(f"refused: {answer.get('detail', '')}")
+            error = whole_text(str(answer["error"]))
+            return Came(words=words[:COMMAND_OUTPUT_SHOWN], error=error[:COMMAND_OUTPUT_SHOWN])
+        said = f"exit {answer.get('code')}: {answer.get('out')}"
+        return Came(words=whole_text(said)[:COMMAND_OUTPUT_SHOWN].strip())
 
     @property
     def terminal_run(self) -> str:
@@ -165,6 +183,7 @@ class Worker:
 
     def close(self) -> None:
         """End browser and terminal; their runs close their records."""
-        self.browser.close()
+        with self._no_longer_than(END_TIME_LIMIT_S):
+            self.browser.close()
         if self._terminal is not None:
             self._terminal.close()

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 from stockade.errors import IntegrityError, UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stockade.evidence.manifest import Fault
     from stockade.evidence.verify import Report
 
 EVIDENCE_OPEN = 6
@@ -125,9 +128,13 @@ def _report_lines(folder: Path, report: Report) -> list[str]:
             else report.review.signed_by
         )
         lines.append(
-            f"review: by {report.review.reviewer!a} on {report.review.reviewed[:10]}, signed by {by}"
+            f"review: by {report.review.reviewer!a} on {_plain(report.review.reviewed[:10])}, signed by {by}"
         )
     return lines
+
+
+def _plain(text: str) -> str:
+    return ascii(text)[1:-1]
 
 
 def _is_expired(until: str) -> bool:
@@ -184,10 +191,13 @@ def _need_verified(folder: Path, may_replace_review: bool = False) -> Report:
     report = verify_evidence(folder)
     if not report.is_sealed:
         raise UserError("evidence-open", f"{folder} holds no finished evidence")
-    faults = [one for one in report.faults if not (may_replace_review and one.file == REVIEW_NAME)]
+    _demand_whole([one for one in report.faults if not (may_replace_review and one.file == REVIEW_NAME)])
+    return report
+
+
+def _demand_whole(faults: Sequence[Fault]) -> None:
     if faults:
         raise IntegrityError("evidence-fault", f"{faults[0].file}: {faults[0].problem}")
-    return report
 
 
 def _print_review(report: Report, as_json: bool) -> None:
@@ -199,7 +209,7 @@ def _print_review(report: Report, as_json: bool) -> None:
         fields = ("reviewer", "reviewed", "signed_by", "answers")
         print(json.dumps({name: getattr(review, name) for name in fields}))
         return
-    print(f"# reviewed by {review.reviewer!a} on {review.reviewed}, signed by {review.signed_by}")
+    print(f"# reviewed by {review.reviewer!a} on {_plain(review.reviewed)}, signed by {review.signed_by}")
     for question in QUESTIONS:
         print(f"\n{question.text}\n{_indent(review.answers[question.key])}")
 
@@ -246,10 +256,14 @@ def _user_name() -> str:
 
 
 def _show(args: argparse.Namespace) -> int:
-    if not (args.folder / "evidence.json").exists() and args.folder.is_dir():
+    from stockade.evidence.verify import verify_evidence
+
+    report = verify_evidence(args.folder)
+    if not report.is_sealed:
         print(f"stockade: {args.folder} holds no finished evidence", file=sys.stderr)
         return EVIDENCE_OPEN
-    print(json.dumps(json.loads(_need_verified(args.folder).payload), indent=2, ensure_ascii=True))
+    _demand_whole(report.faults)
+    print(json.dumps(json.loads(report.payload), indent=2, ensure_ascii=True))
     return 0
 
 

@@ -11,7 +11,6 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from msgspec import Struct
@@ -48,7 +47,7 @@ def list_files(folder: Path) -> tuple[FileEntry, ...]:
             verified on another machine, so nothing may be signed.
     """
     entries = []
-    for path, is_regular in _walk(folder, ""):
+    for path, is_regular in _walk(folder):
         if path in OUTSIDE:
             continue
         if not is_regular or not _is_text(path) or find_path_fault(path):
@@ -57,8 +56,11 @@ def list_files(folder: Path) -> tuple[FileEntry, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.path))
 
 
-def read_entry(folder: Path, path: str) -> FileEntry:
+def read_entry(folder: Path, path: str, size_bytes: int | None = None) -> FileEntry:
     """Measure one file, following no link in its last part.
+
+    Args:
+        size_bytes: What is expected: a file of another size is not read, it may be endless.
 
     Raises:
         OSError: It cannot be read.
@@ -67,6 +69,9 @@ def read_entry(folder: Path, path: str) -> FileEntry:
     with open(
         os.open(folder / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0
     ) as file:
+        present_bytes = os.fstat(file.fileno()).st_size
+        if size_bytes not in (None, present_bytes):
+            return FileEntry(path, present_bytes, "")
         while piece := file.read(_PIECE_BYTES):
             digest.update(piece)
             size += len(piece)
@@ -79,15 +84,15 @@ def compare_files(folder: Path, wanted: Iterable[FileEntry]) -> list[Fault]:
     faults = []
     for entry in wanted:
         if fault := find_path_fault(entry.path):
-            faults.append(Fault(_show(entry.path), f"its path is refused: {fault}"))
+            faults.append(Fault(show(entry.path), f"its path is refused: {fault}"))
         elif entry.path in listed:
-            faults.append(Fault(_show(entry.path), "it is listed twice"))
+            faults.append(Fault(show(entry.path), "it is listed twice"))
         else:
             listed[entry.path] = entry
-    present = dict(_walk(folder, ""))
+    present = dict(_walk(folder))
     for path in sorted((present.keys() | listed.keys()) - OUTSIDE):
         if problem := _compare_one(folder, path, present.get(path), listed.get(path)):
-            faults.append(Fault(_show(path), problem))
+            faults.append(Fault(show(path), problem))
     return faults
 
 
@@ -99,7 +104,7 @@ def _compare_one(folder: Path, path: str, is_regular: bool | None, entry: FileEn
     if not is_regular:
         return "it is a link or a special file"
     try:
-        found = read_entry(folder, path)
+        found = read_entry(folder, path, entry.size_bytes)
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
     if found.size_bytes != entry.size_bytes:
@@ -121,21 +126,31 @@ def find_path_fault(path: str) -> str:
     return ""
 
 
-def _walk(folder: Path, below: str) -> Iterator[tuple[str, bool]]:
-    """Every entry that is no folder, with whether it is a regular file; links are not followed."""
-    with _open_folder(folder / below) as entries:
-        for entry in entries:
-            path = f"{below}{entry.name}"
-            mode = entry.stat(follow_symlinks=False).st_mode
+def _walk(folder: Path) -> Iterator[tuple[str, bool]]:
+    """Every entry that is no folder, with whether it is a regular file; links are not followed.
+
+    A folder that cannot be opened, its path being too long say, stands for what is in it: no record has
+    such a one.
+    """
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        try:
+            entries = _list_folder(folder / below)
+        except OSError:
+            yield below, False
+            continue
+        for name, mode in entries:
             if stat.S_ISDIR(mode):
-                yield from _walk(folder, f"{path}/")
+                waiting.append(f"{below}{name}/")
             else:
-                yield path, stat.S_ISREG(mode)
+                yield f"{below}{name}", stat.S_ISREG(mode)
 
 
-def _open_folder(folder: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+def _list_folder(folder: Path) -> list[tuple[str, int]]:
     try:
-        return os.scandir(folder)
+        with os.scandir(folder) as entries:
+            return [(entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries]
     except PermissionError as error:
         raise UserError(
             "evidence-unreadable",
@@ -152,6 +167,6 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def _show(path: str) -> str:
-    """A path for a terminal: what is not plain text is escaped."""
-    return path if path.isprintable() else ascii(path)[1:-1]
+def show(text: str) -> str:
+    """Foreign text for a terminal: if not all of it can be shown, all that is not ASCII is escaped."""
+    return text if text.isprintable() else ascii(text)[1:-1]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from stockade.errors import InternalError, UserError
+from stockade.errors import HostError, InternalError, UserError
 from stockade.evidence.expectation import EXPECTATION_NAME, write_expectation
 from stockade.evidence.junit import JUNIT_NAME, write_junit
 from stockade.evidence.keys import PUBLIC_KEY_NAME, fingerprint, load_or_make_key, write_public_key
@@ -83,8 +84,14 @@ class OpenRecord:
         self.expected_at = now()
         expectation = write_expectation(techniques, layers_off, self.expected_at)
         self.expectation_sha256 = hashlib.sha256(expectation).hexdigest()
-        self._write(EXPECTATION_NAME, expectation)
-        self._write(POLICY_NAME, self._policy)
+        try:
+            self._write(EXPECTATION_NAME, expectation)
+            self._write(POLICY_NAME, self._policy)
+        except HostError as error:
+            if isinstance(error.__cause__, FileExistsError):  # another proof was faster: it is theirs
+                raise _in_use(folder) from error
+            self.discard()
+            raise
 
     def seal(
         self, judged: Sequence[Judged], circumstances: Circumstances, matrix: Mapping[str, Any] | None = None
@@ -143,7 +150,7 @@ class OpenRecord:
                 os.unlink(entry.path)
 
     def _write(self, name: str, data: bytes) -> None:
-        with open(self.folder / name, "xb") as file:
+        with _told(self.folder / name), open(self.folder / name, "xb") as file:
             file.write(data)
 
 
@@ -157,14 +164,26 @@ def write_sealed(path: Path, payload: bytes, key: Ed25519PrivateKey) -> None:
 def put_in_place(path: Path, data: bytes) -> None:
     """Write a file beside its name, make it durable, then rename it."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with _told(path):
+        try:
+            with open(draft, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.rename(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """A full disk, say, is the operator's matter."""
     try:
-        with open(draft, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        raise HostError(
+            "evidence-not-written", f"cannot write {path}: {error.strerror}", "name a folder with more room"
+        ) from error
 
 
 def now() -> str:
@@ -179,8 +198,12 @@ def _take_folder(folder: Path) -> None:
     except OSError as error:
         raise UserError("no-evidence-folder", f"cannot write to {folder}: {error.strerror}") from error
     if not is_empty:
-        raise UserError(
-            "evidence-folder-in-use",
-            f"{folder} is not empty, and evidence of two proofs must not mix",
-            "name a new folder",
-        )
+        raise _in_use(folder)
+
+
+def _in_use(folder: Path) -> UserError:
+    return UserError(
+        "evidence-folder-in-use",
+        f"{folder} is not empty, and evidence of two proofs must not mix",
+        "name a new folder",
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from msgspec import Struct
 from stockade.errors import IntegrityError, UserError
 from stockade.evidence.envelope import Envelope, parse_envelope, verify_signature
 from stockade.evidence.keys import PUBLIC_KEY_NAME, fingerprint, parse_public_key
-from stockade.evidence.manifest import ENVELOPE_NAME, REVIEW_NAME, Fault, compare_files
+from stockade.evidence.manifest import ENVELOPE_NAME, REVIEW_NAME, Fault, compare_files, show
 from stockade.evidence.points import STATEMENT_TYPE, TEST_RESULT, Statement
 from stockade.evidence.review import Review, verify_review
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 _ENVELOPE_LIMIT_BYTES = 256 << 20
+_PROBLEM_LIMIT = 300
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 
@@ -66,7 +68,7 @@ class Report(Struct, frozen=True, kw_only=True):
 class _Stop(Exception):  # noqa: N818  # the way from a fault that ends the reading to the report
     def __init__(self, file: str, problem: str) -> None:
         super().__init__(problem)
-        self.fault = Fault(file, problem)
+        self.fault = Fault(file, show(problem)[:_PROBLEM_LIMIT])  # it may quote what is foreign
 
 
 def verify_evidence(folder: Path, pinned: str | None = None) -> Report:
@@ -79,8 +81,8 @@ def verify_evidence(folder: Path, pinned: str | None = None) -> Report:
         UserError: There is no such folder, it may not be read, or the fingerprint is none.
     """
     wanted = None if pinned is None else parse_fingerprint(pinned)
-    if not folder.is_dir():
-        raise UserError("no-evidence", f"{folder} is no folder")
+    if not _is_folder(folder):
+        raise UserError("no-evidence", f"{folder} is no folder, or may not be looked at")
     if not os.path.lexists(folder / ENVELOPE_NAME):
         return Report(is_sealed=False)
     signed_by = ""
@@ -116,6 +118,13 @@ def verify_evidence(folder: Path, pinned: str | None = None) -> Report:
         payload=payload,
         review=review,
     )
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (OSError, ValueError):  # a path that is too long, or holds a NUL, is none either
+        return False
 
 
 def parse_fingerprint(text: str) -> str:
@@ -156,6 +165,11 @@ def _read_statement(payload: bytes) -> Statement:
         raise _Stop(ENVELOPE_NAME, f"the statement is not one of these: {error}") from error
     if (statement.type, statement.predicate_type) != (STATEMENT_TYPE, TEST_RESULT):
         raise _Stop(ENVELOPE_NAME, f"the statement is of type {statement.predicate_type!r}")
+    until = statement.predicate.points.verdict.valid_until
+    try:
+        date.fromisoformat(until)
+    except ValueError as error:
+        raise _Stop(ENVELOPE_NAME, f"it holds until {until!r}, which is no date") from error
     return statement
 
 
@@ -175,10 +189,11 @@ def _read(folder: Path, name: str) -> bytes:
         raise _Stop(name, "it is missing") from error
     except OSError as error:
         raise _Stop(name, f"it is a link, or cannot be read: {error.strerror}") from error
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):  # a folder has a descriptor as well
+        os.close(handle)
+        raise _Stop(name, "it is no plain file")
     with open(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise _Stop(name, "it is no plain file")
         if status.st_size > _ENVELOPE_LIMIT_BYTES:
             raise _Stop(name, f"it is larger than {_ENVELOPE_LIMIT_BYTES >> 20} MiB")
         return file.read()

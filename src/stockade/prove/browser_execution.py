@@ -12,7 +12,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -122,7 +122,6 @@ class _BrowserExecution:
         seen = self._look()
         records = list(self._records())
         denials = tuple(record for record in records if record.get("verdict") == "deny")
-        closed = [record for record in records if record["kind"] == "run.closed"]
         shutil.rmtree(self._folder, ignore_errors=True)
         return Try(
             said=tuple(self._said),
@@ -132,7 +131,7 @@ class _BrowserExecution:
             arrived=seen.arrived,
             stray=() if self._is_open else seen.stray,
             denials=tuple(shorten_record(record) for record in denials),
-            closing=closed[-1] if closed else {},
+            closing=choose_closing(self._runs, records),
             exit_code=None if problem else 0,
             problem=problem,
             seconds=round(time.monotonic() - started, 3),
@@ -266,6 +265,19 @@ class _BrowserExecution:
         for run in reversed(self._runs):  # the browser's own last, so that its end is the last record
             if (self._shelf / run).is_dir():
                 yield from RunReader(self._shelf / run).read()
+
+
+def choose_closing(runs: Sequence[str], records: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Pure: of the last records of the browser's run (the first) and the terminal's the one that counts.
+
+    Returns:
+        Nothing if one of the runs has no last record; else that of a run whose counters do not agree; else
+        the browser's.
+    """
+    last = {record["run"]: record for record in records if record["kind"] == "run.closed"}
+    if not runs or any(run not in last for run in runs):
+        return {}
+    return next((last[run] for run in runs if last[run].get("complete") is not True), last[runs[0]])
 
 
 @cache

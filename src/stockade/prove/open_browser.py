@@ -12,7 +12,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from stockade.browser.places import Helper, find_browser, payload_command, write_program
+from stockade.browser.places import (
+    Helper,
+    end_noted,
+    find_browser,
+    note_pid,
+    payload_command,
+    write_program,
+)
 from stockade.prove.sealed import sealed_proof
 
 NOBODY = 65534
@@ -44,7 +51,12 @@ class OpenPlace:
             profile = f'case $word in --user-data-dir=*) chown -R {NOBODY}:{NOBODY} "${{word#*=}}";; esac'
             lines += [f'chown {NOBODY} "$HOME"', f'for word in "$@"; do {profile}; done']
         command = shlex.join([*_unprivileged(), find_browser()])
-        return str(write_program(self._own / "browser", (*lines, f'exec {command} "$@"')))
+        return str(
+            write_program(self._own / "browser", (*lines, note_pid(self._own), f'exec {command} "$@"'))
+        )
+
+    def end_browser(self) -> None:
+        end_noted(self._own, find_browser())
 
     def start_helper(self, payload: str) -> Helper:
         return Helper([*_unprivileged(), *payload_command(payload)], "", self._folder)

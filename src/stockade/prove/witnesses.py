@@ -130,10 +130,8 @@ def list_seen(arrivals: Iterable[Seen], packets: Iterable[Seen], questions: Iter
             seen.append({"what": one["protocol"], **place, **whole, "requests": requests})
         seen += requests
     seen += [{"what": "packet", **one} for one in packets if one["protocol"] != "tcp"]
-    seen += [
-        {"what": "question", **{key: one[key] for key in ("name", "type", "server", "text")}}
-        for one in questions
-    ]
+    said = ("name", "type", "server", "text", "beside_bytes")
+    seen += [{"what": "question", **{key: one[key] for key in said}} for one in questions]
     return seen
 
 
@@ -176,7 +174,7 @@ def fits(witness: Witness, seen: Seen) -> bool:
 def _is_permitted(seen: Seen, permitted: Permitted) -> bool:
     match seen["what"]:
         case "question":
-            return permitted.has_name(seen["name"])
+            return permitted.has_name(seen["name"]) and not seen["beside_bytes"]
         case "request":
             return permitted.has_place(seen["name"], seen["address"])
         case "tcp" if seen.get("sni") is not None:

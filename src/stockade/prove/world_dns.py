@@ -32,6 +32,8 @@ PUBLIC = "93.184.216.34"
 EVIL = "93.184.216.66"
 PUBLIC6 = "2606:2800:220:1::34"
 METADATA = "169.254.169.254"
+NO_QUESTION = "none"
+"""The type that is noted of a message which holds no question."""
 
 
 def cast() -> dict[str, Entry]:
@@ -112,9 +114,16 @@ class Zone:
                 if entry is not None:
                     self._entries[name.lower()] = entry
 
-    def note_question(self, name: str, kind: str, transport: str, server: str, wire: bytes) -> None:
-        """Remember a question; `text` is the message as it came, for what hides beside the question."""
+    def note_question(
+        self, name: str, kind: str, transport: str, server: str, wire: bytes, beside_bytes: int
+    ) -> None:
+        """Remember a question; `text` is the message as it came, for what hides beside the question.
+
+        Args:
+            beside_bytes: What the message holds besides a header, one question and an empty EDNS record.
+        """
         noted = {"time": time.time(), "name": name, "type": kind, "transport": transport, "server": server}
+        noted["beside_bytes"] = beside_bytes
         with self._lock:
             self.questions.append({**noted, "text": wire[:FIRST_BYTES].decode("latin-1")})
 
@@ -144,18 +153,26 @@ def answer(zone: Zone, wire: bytes, transport: str, server: str) -> bytes | None
     """One question in, one answer out, or `None` for silence (malformed, or told to drop)."""
     try:
         query = dns.message.from_wire(wire, ignore_trailing=True)
-    except dns.exception.DNSException:
-        return None
-    if not query.question:
+    except (dns.exception.DNSException, ValueError):
+        query = None
+    if query is None or not query.question:
+        # It arrived all the same: port 53 of the resolver carries other bytes as well as questions.
+        zone.note_question("", NO_QUESTION, transport, server, wire, len(wire))
         return None
     asked = query.question[0]
     name = asked.name.to_text(omit_final_dot=True).lower()
     kind = dns.rdatatype.to_text(asked.rdtype)
-    zone.note_question(name, kind, transport, server, wire)
+    zone.note_question(name, kind, transport, server, wire, _count_beside(wire, query))
     response = dns.message.make_response(query, recursion_available=True)
     if not _fill(zone, response, name, kind, transport):
         return None
     return _to_wire(response, 65535 if transport == "tcp" else max(query.payload, 512))
+
+
+def _count_beside(wire: bytes, query: dns.message.Message) -> int:
+    """Bytes besides a header (12), the first question and an empty OPT record (11, RFC 6891)."""
+    question = len(query.question[0].name.to_wire() or b"") + 4
+    return len(wire) - 12 - question - (11 if query.edns >= 0 else 0)
 
 
 def _to_wire(response: dns.message.Message, limit_bytes: int) -> bytes:
@@ -201,8 +218,10 @@ def serve_tcp(zone: Zone, connection: socket.socket, server: str) -> None:
     """DNS over TCP: two bytes of length, then the message; many on one connection."""
     stream = connection.makefile("rb")
     while len(prefix := stream.read(2)) == 2:
-        wire = stream.read(struct.unpack("!H", prefix)[0])
+        wire = stream.read(struct.unpack("!H", prefix)[0])  # less than that, if no more comes
         response = answer(zone, wire, "tcp", server)
         if response is None:
             return
         connection.sendall(struct.pack("!H", len(response)) + response)
+    if prefix:
+        zone.note_question("", NO_QUESTION, "tcp", server, prefix, len(prefix))

@@ -111,3 +111,18 @@ def test_a_provider_that_is_not_reached_is_said_with_what_to_do(answer: dict[str
 )
 def test_the_first_object_of_a_text_is_taken(text: str, found: dict[str, Any]) -> None:
     assert find_object(text) == found
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"error": "ValueError", "detail": "Invalid header value b'Bearer sk-secret'"},
+        {"status": 401, "body": "the key sk-secret is not known"},
+    ],
+)
+def test_what_goes_wrong_is_told_without_the_key(answer: dict[str, Any]) -> None:
+    agent = ModelAgent(lambda _request: answer, Dialect.OPENAI, "m", "http://p.test", "sk-secret\n")
+    with pytest.raises(HostError) as told:
+        agent.next_action(SEEN)
+    assert "(key)" in told.value.message
+    assert "sk-secret" not in f"{told.value} {told.value.hint}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from stockade.browser.places import Contained, Helper
+from stockade.browser.chromium import whole_text
+from stockade.browser.places import Contained, Helper, end_noted, note_pid, write_program
 
 
 def test_a_package_in_the_worker_s_folder_is_not_taken_for_ours(tmp_path: Path) -> None:
@@ -49,3 +51,33 @@ def test_a_process_that_never_answers_is_ended(tmp_path: Path) -> None:
     assert "error" in helper.ask({"line": "x"})
     assert time.monotonic() - began < 10
     helper.close()
+
+
+def test_an_answer_that_is_nested_beyond_measure_is_an_error(tmp_path: Path) -> None:
+    helper = Helper(["sh", "-c", "read line; head -c 100000 /dev/zero | tr '\\0' '['; echo"], "", tmp_path)
+    assert "error" in helper.ask({"line": "x"})
+    helper.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [("plain ü", b"plain \xc3\xbc"), ("half \ud800 of one", b"half ? of one"), ("\udfff", b"?")],
+)
+def test_text_of_a_page_can_be_written_down(said: str, written: bytes) -> None:
+    """JavaScript's strings hold lone surrogates (ECMA-262), UTF-8 cannot (RFC 3629 section 3)."""
+    assert whole_text(json.loads(json.dumps(said))).encode() == written
+
+
+def test_a_noted_process_is_the_one_that_is_ended(tmp_path: Path) -> None:
+    end_noted(tmp_path, "15")  # nothing has started: nothing happens
+    lines = ("#!/bin/sh", note_pid(tmp_path), "echo started", "exec sleep 15")
+    program = write_program(tmp_path / "launcher", lines)
+    with subprocess.Popen([str(program)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        while b"15" not in Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0"):
+            assert process.poll() is None
+        end_noted(tmp_path, "another")  # the number may be somebody else's by now
+        assert process.poll() is None
+        end_noted(tmp_path, "15")
+        assert process.wait() == -15

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from typing import Any
 
 import pytest
@@ -76,6 +77,9 @@ class FakePlace:
         self._story.asked.append(request)
         return len(self._story.asked)
 
+    def end_browser(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -92,9 +96,14 @@ class Script:
         return self._actions.pop(0) if self._actions else None
 
 
-def make(monkeypatch: pytest.MonkeyPatch, agent: Script, **options: Any) -> tuple[Worker, Story]:
+def make(
+    monkeypatch: pytest.MonkeyPatch,
+    agent: Script,
+    browser_kind: type[FakeChromium] = FakeChromium,
+    **options: Any,
+) -> tuple[Worker, Story]:
     story = Story()
-    monkeypatch.setattr(worker_module, "Chromium", FakeChromium)
+    monkeypatch.setattr(worker_module, "Chromium", browser_kind)
     return Worker(story, FakePlace(story), agent, Album(None), **options), story  # type: ignore[arg-type]
 
 
@@ -131,6 +140,29 @@ def test_a_command_goes_to_the_terminal_which_is_opened_once(monkeypatch: pytest
     assert story.lines.count("start terminal_payload") == 1
     assert story.lines.index("start terminal_payload") > story.lines.index("step")
     assert worker.transcript("", "x", "done").terminal_run == "terminal"
+
+
+def test_a_browser_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Playwright waits without limit for some answers; ending the browser is what makes it return."""
+    is_ended = threading.Event()
+
+    class Silent(FakeChromium):
+        def title(self) -> str:
+            return "ended" if is_ended.wait(5) else "waited"
+
+        def close(self) -> None:
+            is_ended.clear()
+            self._story.lines.append("ended" if is_ended.wait(5) else "waited")
+
+    monkeypatch.setattr(worker_module, "STEP_TIME_LIMIT_S", 0.01)
+    monkeypatch.setattr(worker_module, "END_TIME_LIMIT_S", 0.01)
+    monkeypatch.setattr(FakePlace, "end_browser", lambda _self: is_ended.set())
+    agent = Script(Scroll())
+    worker, story = make(monkeypatch, agent, browser_kind=Silent)
+    worker.work("", "http://a.test/")
+    worker.close()
+    assert [seen.title for seen in agent.saw] == ["ended", "ended"]
+    assert story.lines[-1] == "ended"
 
 
 def test_what_is_typed_stands_in_the_transcript_and_not_in_the_record(

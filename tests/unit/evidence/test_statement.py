@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import msgspec
 import pytest
 
 from doubles.made_up_proof import RUN, make_circumstances, make_judged, make_proof, make_technique
-from stockade.errors import InternalError, UserError
+from stockade.errors import HostError, InternalError, UserError
 from stockade.evidence.envelope import parse_envelope
+from stockade.evidence.keys import load_or_make_key
 from stockade.evidence.manifest import list_files
 from stockade.evidence.record import OpenRecord
 from stockade.evidence.schema import make_schema
@@ -239,6 +241,37 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path, monkeypatch: p
         OpenRecord(full, [], policy="")
     (full / "x").unlink()
     OpenRecord(full, [], policy="")
+
+
+def test_of_two_proofs_that_open_one_folder_the_second_leaves_the_first_s_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    OpenRecord(tmp_path / "evidence", [], policy="first")
+    monkeypatch.setattr("stockade.evidence.record._take_folder", lambda _folder: None)  # both saw it empty
+    with pytest.raises(UserError, match="not empty"):
+        OpenRecord(tmp_path / "evidence", [], policy="second")
+    assert (tmp_path / "evidence" / "policy.yaml").read_text() == "first"
+
+
+@pytest.mark.parametrize("room_bytes", [100, 5000])
+def test_where_there_is_no_room_the_operator_is_told_and_nothing_is_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room_bytes: int
+) -> None:
+    """A limit on a file's size (setrlimit(2), EFBIG) stands for a full disk; the first file has some 2 kB."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    techniques, judged = make_proof()
+    load_or_make_key()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room_bytes, before[1]))
+    try:
+        with pytest.raises(HostError, match="cannot write"):
+            OpenRecord(tmp_path / "evidence", techniques, policy="").seal(judged, make_circumstances())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (tmp_path / "evidence" / "evidence.json").exists()
+    if room_bytes == 100:
+        assert list((tmp_path / "evidence").iterdir()) == []
 
 
 def test_a_link_in_the_folder_is_not_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

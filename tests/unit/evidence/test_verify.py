@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,40 @@ def test_a_pipe_is_named_and_not_waited_for(sealed: Path, name: str) -> None:
     assert faulty_files(sealed) == [name]
 
 
+@pytest.mark.parametrize("name", ["junit.xml", "signer.pub", "evidence.json"])
+def test_a_folder_in_the_place_of_a_file_is_named(sealed: Path, name: str) -> None:
+    (sealed / name).unlink()
+    (sealed / name).mkdir()
+    assert faulty_files(sealed) == [name]
+
+
+def test_a_folder_in_the_place_of_a_review_is_named(sealed: Path) -> None:
+    (sealed / "review.json").mkdir()
+    assert faulty_files(sealed) == ["review.json"]
+
+
+def test_a_file_of_another_size_is_named_without_reading_it(sealed: Path) -> None:
+    """A sparse file of 4 TiB takes no room, and an hour to read."""
+    os.truncate(sealed / "junit.xml", 1 << 42)
+    (fault,) = verify_evidence(sealed).faults
+    assert fault.file == "junit.xml"
+    assert fault.problem.startswith("it has 4398046511104 bytes instead of ")
+
+
+def test_folders_without_end_are_named_and_not_followed(sealed: Path) -> None:
+    """Deeper than Python may recurse, and than a path may be long (PATH_MAX, 4,096 bytes)."""
+    here = os.open(sealed, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("deeper", dir_fd=here)
+        inner = os.open("deeper", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    (name,) = faulty_files(sealed)
+    assert name.startswith("deeper/deeper/")
+    subprocess.run(["rm", "-rf", sealed / "deeper"], check=True)
+
+
 @pytest.mark.parametrize("name", ["evidence.json", "signer.pub"])
 def test_a_linked_envelope_or_key_is_not_followed(sealed: Path, tmp_path: Path, name: str) -> None:
     shutil.move(sealed / name, tmp_path / name)
@@ -230,6 +265,21 @@ def test_a_file_that_is_listed_twice_is_refused(sealed: Path, key_file: Path) ->
     with_entry(sealed, key_file, FileEntry("junit.xml", 0, "0" * 64))
     (fault,) = verify_evidence(sealed).faults
     assert (fault.file, fault.problem) == ("junit.xml", "it is listed twice")
+
+
+def test_a_signed_statement_with_a_key_or_a_date_of_its_own_is_refused_in_plain_text(
+    sealed: Path, key_file: Path
+) -> None:
+    payload = parse_envelope((sealed / "evidence.json").read_bytes()).payload
+    for old, new in (
+        (b'"claim":', b'"\\u001b[31m":0,"claim":'),
+        (b'"validUntil":"', b'"validUntil":"\\u001b[31m'),
+    ):
+        assert payload.count(old) == 1
+        resign(sealed, payload.replace(old, new), load_key(key_file))
+        (fault,) = verify_evidence(sealed).faults
+        assert fault.file == "evidence.json"
+        assert fault.problem.isprintable()
 
 
 @pytest.mark.parametrize("key", ["_type", "predicateType"])

@@ -95,11 +95,14 @@ def test_a_connection_is_permitted_only_if_each_of_its_requests_is() -> None:
 
 
 def test_questions_are_permitted_for_the_listed_names_and_not_below_them() -> None:
-    def question(name: str) -> dict[str, Any]:
-        return {"what": "question", "name": name, "type": "A", "server": "9.9.9.9", "text": ""}
+    def question(name: str, beside_bytes: int = 0) -> dict[str, Any]:
+        said = {"name": name, "type": "A", "server": "9.9.9.9", "text": "", "beside_bytes": beside_bytes}
+        return {"what": "question", **said}
 
     assert heap_of(question("allowed.test")) == heap_of(question("Git.Test.")) == "permitted"
     assert heap_of(question("secret.allowed.test")) == heap_of(question("evil.test")) == "stray"
+    # A permitted name is no cover for what else the message holds, nor for bytes that are no question.
+    assert heap_of(question("allowed.test", 1)) == heap_of(question("", 12)) == "stray"
 
 
 def test_packets_are_permitted_to_the_resolver_and_nowhere_else() -> None:

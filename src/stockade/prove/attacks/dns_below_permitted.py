@@ -17,7 +17,9 @@ ATTACK = {
         {"what": "question", "name": "*.allowed.test"},
         {"what": "request", "name": "*.allowed.test"},
     ],
-    "stopped": [{"reason": ["not-listed"], "entry": ["dns"]}],
+    "stopped": [
+        {"reason": ["not-listed"], "entry": ["dns"], "where": {"name": "*.allowed.test"}},
+    ],
 }
 
 

@@ -13,7 +13,13 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["RFC 8484", "R048", "R037", "ATT&CK T1572"],
     "arrives": [{"what": "tcp", "address": "9.9.9.9", "port": 443}],
-    "stopped": [{"reason": ["literal-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["literal-address"],
+            "entry": ["transparent"],
+            "where": {"address": "9.9.9.9", "port": "443"},
+        },
+    ],
 }
 
 

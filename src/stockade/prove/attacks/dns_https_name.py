@@ -14,7 +14,9 @@ ATTACK = {
     "references": ["RFC 8484 section 4.1", "R048", "ATT&CK T1572"],
     "zone": {"doh.test": {"a": ["93.184.216.66"]}},
     "arrives": [{"what": "request", "name": "doh.test"}, {"what": "question", "name": "doh.test"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["not-listed"], "entry": ["transparent"], "where": {"name": "doh.test", "port": "443"}},
+    ],
 }
 
 

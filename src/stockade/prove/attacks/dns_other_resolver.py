@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-200", "ATT&CK T1048.003", "R046", "R085"],
     "arrives": [{"what": "udp", "port": 53}, {"what": "question", "name": "*.x.evil.test"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["dns"]}],
+    "stopped": [
+        {"reason": ["not-listed"], "entry": ["dns"], "where": {"name": "*.x.evil.test"}},
+    ],
 }
 
 

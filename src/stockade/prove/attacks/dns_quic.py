@@ -13,7 +13,10 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["RFC 9250 section 4.1.1", "R083", "R157"],
     "arrives": [{"what": "packet", "protocol": "udp", "port": 853}],
-    "stopped": [{"reason": ["literal-address"], "entry": ["udp"]}],
+    "stopped": [
+        {"reason": ["literal-address"], "entry": ["udp"], "where": {"address": "9.9.9.9", "port": "853"}},
+        {"reason": ["literal-address"], "entry": ["udp"], "where": {"address": "2620:fe::fe", "port": "853"}},
+    ],
 }
 
 

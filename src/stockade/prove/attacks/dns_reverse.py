@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["RFC 3596 section 2.5", "ATT&CK T1048.003", "R038"],
     "arrives": [{"what": "question", "name": "*.ip6.arpa"}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["dns"]}],
+    "stopped": [
+        {"reason": ["not-listed"], "entry": ["dns"], "where": {"name": "*.ip6.arpa"}},
+    ],
 }
 
 PTR = 12

@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-200", "R046", "RFC 7766"],
     "arrives": [{"what": "tcp", "port": 53}],
-    "stopped": [{"reason": ["not-listed"], "entry": ["dns"]}],
+    "stopped": [
+        {"reason": ["not-listed"], "entry": ["dns"], "where": {"name": "*.x.evil.test"}},
+    ],
 }
 
 

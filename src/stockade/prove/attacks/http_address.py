@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-290", "CWE-348", "R037", "R076"],
     "arrives": [{"what": "tcp", "address": "93.184.216.66"}],
-    "stopped": [{"reason": ["literal-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["literal-address"], "entry": ["transparent"], "where": {"address": "93.184.216.66"}},
+    ],
 }
 
 

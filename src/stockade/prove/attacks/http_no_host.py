@@ -13,7 +13,9 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-348", "R037", "RFC 9112 section 3.2"],
     "arrives": [{"what": "request", "path": "/nameless"}],
-    "stopped": [{"reason": ["literal-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["literal-address"], "entry": ["transparent"], "where": {"address": "93.184.216.66"}},
+    ],
 }
 
 

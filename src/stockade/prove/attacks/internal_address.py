@@ -19,7 +19,13 @@ ATTACK = {
         {"what": "tcp", "address": "100.64.0.1"},
         {"what": "tcp", "address": "fd12:3456::9"},
     ],
-    "stopped": [{"reason": ["private-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["private-address"],
+            "entry": ["transparent"],
+            "where": {"address": "10.20.0.5", "port": "8080"},
+        },
+    ],
 }
 
 PLACES = ("10.20.0.5", "172.16.9.9", "192.168.1.1", "100.64.0.1", "fd12:3456::9")

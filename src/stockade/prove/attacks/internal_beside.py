@@ -24,7 +24,13 @@ ATTACK = {
         {"what": "tcp", "address": "10.20.1.0"},
         {"what": "tcp", "address": "10.20.0.5", "port": 80},
     ],
-    "stopped": [{"reason": ["private-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["private-address"],
+            "entry": ["transparent"],
+            "where": {"name": "moved.corp.test", "address": "10.20.1.0"},
+        },
+    ],
 }
 
 

@@ -14,7 +14,11 @@ ATTACK = {
     "references": ["CWE-918", "RFC 3056 section 2", "RFC 7526"],
     "arrives": [{"what": "tcp", "address": "2002:a9fe:a9fe::1"}],
     "stopped": [
-        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+        {
+            "reason": ["metadata-address"],
+            "entry": ["transparent"],
+            "where": {"risk": "metadata-credentials", "address": "2002:a9fe:a9fe::1"},
+        },
     ],
 }
 

@@ -15,7 +15,11 @@ ATTACK = {
     "references": ["CWE-918", "ATT&CK T1552.005", "R039", "RFC 3927 section 2.7"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
     "stopped": [
-        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+        {
+            "reason": ["metadata-address"],
+            "entry": ["transparent"],
+            "where": {"risk": "metadata-credentials", "address": "169.254.169.254"},
+        },
     ],
 }
 

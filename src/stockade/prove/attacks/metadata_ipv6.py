@@ -14,7 +14,11 @@ ATTACK = {
     "references": ["CWE-918", "R039", "R079", "RFC 4193"],
     "arrives": [{"what": "tcp", "address": "fd00:ec2::254"}],
     "stopped": [
-        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+        {
+            "reason": ["metadata-address"],
+            "entry": ["transparent"],
+            "where": {"risk": "metadata-credentials", "address": "fd00:ec2::254"},
+        },
     ],
 }
 

@@ -14,7 +14,12 @@ ATTACK = {
     "references": ["CWE-918", "R030", "RFC 4291 section 2.5.5.2"],
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
     "stopped": [
-        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+        # Through the plain road the kernel takes the mapping off before anybody sees it.
+        {
+            "reason": ["metadata-address"],
+            "entry": ["socks5"],
+            "where": {"risk": "metadata-credentials", "address": "::ffff:a9fe:a9fe"},
+        }
     ],
 }
 

@@ -18,7 +18,11 @@ ATTACK = {
         {"what": "tcp", "address": "64:ff9b:1::a9fe:a9fe"},
     ],
     "stopped": [
-        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+        {
+            "reason": ["metadata-address"],
+            "entry": ["transparent"],
+            "where": {"risk": "metadata-credentials", "address": "64:ff9b::a9fe:a9fe"},
+        },
     ],
 }
 

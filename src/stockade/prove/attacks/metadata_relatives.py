@@ -18,7 +18,11 @@ ATTACK = {
         {"what": "tcp", "address": "169.254.170.2"},
     ],
     "stopped": [
-        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+        {
+            "reason": ["metadata-address"],
+            "entry": ["transparent"],
+            "where": {"risk": "metadata-credentials", "address": "100.100.100.200"},
+        },
     ],
 }
 

@@ -17,7 +17,11 @@ ATTACK = {
         {"what": "tcp", "address": "2606:2800:220:1:0:5efe:a9fe:a9fe"},
     ],
     "stopped": [
-        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"risk": "metadata-credentials"}}
+        {
+            "reason": ["metadata-address"],
+            "entry": ["transparent"],
+            "where": {"risk": "metadata-credentials", "address": "2001:0:5db8:d822:8000:63bf:5601:5601"},
+        },
     ],
 }
 

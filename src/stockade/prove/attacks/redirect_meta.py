@@ -15,7 +15,9 @@ ATTACK = {
         "/notes": "<!doctype html><meta http-equiv=refresh content='0;url=http://169.254.169.254/latest/'>",
     },
     "arrives": [{"what": "tcp", "address": "169.254.169.254"}],
-    "stopped": [{"reason": ["metadata-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {"reason": ["metadata-address"], "entry": ["transparent"], "where": {"address": "169.254.169.254"}},
+    ],
 }
 
 

@@ -13,7 +13,13 @@ ATTACK = {
     "risk": "exfiltration",
     "references": ["CWE-290", "CWE-348", "R037", "ATT&CK T1090.004"],
     "arrives": [{"what": "tcp", "address": "93.184.216.66"}],
-    "stopped": [{"reason": ["literal-address"], "entry": ["transparent"]}],
+    "stopped": [
+        {
+            "reason": ["literal-address"],
+            "entry": ["transparent"],
+            "where": {"address": "93.184.216.66", "port": "443"},
+        },
+    ],
 }
 
 
