@@ -53,6 +53,10 @@ def run(args: argparse.Namespace) -> int:
 
     if args.steps < 1:
         raise UserError("bad-steps", "--steps has to be at least 1")
+    if not args.url.lower().startswith(("http://", "https://")):
+        raise UserError(
+            "bad-url", f"{args.url!r} is no address of a page", "write it with http:// or https://"
+        )
     options = BrowseOptions(
         url=args.url,
         prompt=sys.stdin.read() if args.prompt == "-" else args.prompt,

@@ -102,6 +102,9 @@ def _report_object(folder: Path, report: Report) -> dict[str, Any]:
     }
 
 
+_RESULT_MEANS = {"WARNED": " (not the whole catalogue, or a layer was given up)"}
+
+
 def _report_lines(folder: Path, report: Report) -> list[str]:
     if not report.is_sealed:
         return [f"{folder}: open: there is no evidence.json, so this is no finished evidence"]
@@ -114,11 +117,15 @@ def _report_lines(folder: Path, report: Report) -> list[str]:
     lines.append(f"{folder}: verifies: {len(points.integrity.files)} files are as they were signed")
     lines.append(f"signed by {report.signed_by}, {pinned}")
     counts = ", ".join(f"{points.verdict.counts.get(word, 0)} {word}" for word in _RESULTS)
-    lines.append(f"it says: {report.statement.predicate.result}: {counts}")
+    result = report.statement.predicate.result
+    lines.append(f"it says: {result}{_RESULT_MEANS.get(result, '')}: {counts}")
     until = points.verdict.valid_until
-    lines.append(
-        f"it was meant to hold until {until}, which is past" if _is_expired(until) else f"valid until {until}"
-    )
+    if result == "FAILED":
+        lines.append("the files are what they were, and what they say is that the containment was not shown")
+    elif _is_expired(until):
+        lines.append(f"it was meant to hold until {until}, which is past")
+    else:
+        lines.append(f"valid until {until}")
     if report.review is None:
         lines.append("review: none yet (`stockade evidence review DIR`)")
     else:

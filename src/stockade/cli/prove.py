@@ -101,6 +101,8 @@ def _refuse_what_does_not_go_together(args: argparse.Namespace) -> None:
             f"{args.argv[-1]!r} belongs to no option",
             "attacks are chosen with --only ID, a command goes with --range-only -- CMD",
         )
+    if args.range_only and (args.out or args.list or args.ablate or args.only or args.without_layer):
+        raise UserError("range-alone", "--range-only attacks nothing; leave the other options out")
     if args.lanes is not None and args.lanes < 1:
         raise UserError("bad-lanes", "--lanes has to be 1 or more")
     if args.ablate and args.without_layer:

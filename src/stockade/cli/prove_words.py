@@ -40,6 +40,9 @@ def print_summary(judged: list[Judged], seconds: float, layers_off: Sequence[str
     if not results[Result.LEAKED] and not results[Result.INCONCLUSIVE] and results[Result.BLOCKED]:
         print("each arrived without enforcement; with it nothing arrived, and who refused it is on record")
     if layers_off:
+        held = [one.judgement.id for one in judged if one.judgement.result is Result.BLOCKED]
+        if held and results[Result.LEAKED]:
+            print(f"still blocked, by another layer: {', '.join(held)}")
         print(f"layers given up: {', '.join(layers_off)} (so this is no result about the whole containment)")
 
 

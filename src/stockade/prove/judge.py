@@ -63,6 +63,8 @@ def find_problem(technique: Technique, trial: Trial) -> str:
 def _find_gap(trial: Trial) -> str:
     """Whether the ledger may lack something; without the room there are no counters to compare it with."""
     closing = trial.attempt.closing
+    if not closing and not trial.attempt.run:
+        return "no ledger of the contained run was found: something may be unrecorded"
     if not closing:
         return "the ledger has no last record: something may be unrecorded"
     if closing.get("complete") is not True and Layer.ROOM not in trial.layers_off:

@@ -64,3 +64,9 @@ def test_the_end_of_a_session_names_its_record_and_a_policy_that_is_missing(
 
 def test_the_command_and_the_session_know_the_same_agents() -> None:
     assert session.AGENTS == AGENTS
+
+
+@pytest.mark.parametrize("url", ["ftp://files.test/a", "file:///etc/passwd", "allowed.test", ""])
+def test_only_the_address_of_a_page_is_opened(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["browse", url]) == 2
+    assert "bad-url" in capsys.readouterr().err

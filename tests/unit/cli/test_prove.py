@@ -73,6 +73,7 @@ def test_the_list_as_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str
         (["--lanes", "0"], "bad-lanes"),
         (["--ablate", "--without-layer", "room"], "ablate-alone"),
         (["--without-layer", "privileges"], "invalid choice"),
+        (["--range-only", "--out", "somewhere"], "range-alone"),
     ],
 )
 def test_a_wrong_word_is_answered_before_anything_starts(
