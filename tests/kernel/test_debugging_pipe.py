@@ -27,6 +27,13 @@ asked = os.read(3, 100).decode()
 print("its own words")
 os.write(4, json.dumps({"kinds": kinds, "asked": asked, "own input": os.read(0, 10).decode()}).encode())
 """
+WRITE = """
+import os
+for _ in range(80):
+    data = b"x" * 10**6 + END
+    while data:
+        data = data[os.write(4, data):]
+"""
 
 
 def run_piped(stockade: Any, *extra: str) -> Any:
@@ -104,3 +111,12 @@ def test_a_name_that_is_no_name_is_refused(stockade: Any, name: str) -> None:
     assert run.code == 102
     assert run.records == []
     assert "run-name" in run.err
+
+
+def test_a_browser_that_writes_one_endless_message_does_not_fill_its_driver(stockade: Any) -> None:
+    """Of 80 MB in one message 64 MiB arrive at most; the same in messages of one megabyte arrive all."""
+    for end, least, most in ((b"\0", 80 * (10**6 + 1), 80 * (10**6 + 1)), (b"", 10**6, 1 << 26)):
+        code = WRITE.replace("END", repr(end))
+        run = stockade(["/usr/bin/python3", "-S", "-c", code], extra=["-q", "--debugging-pipe"])
+        assert run.code == 0, run.err
+        assert least <= len(run.out) <= most

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stockade.reactor import Reactor
-from stockade.sandbox.streams import InputPump, OutputPump, Turn
+from stockade.sandbox.streams import InputPump, MessageLimit, OutputPump, Turn
 
 if TYPE_CHECKING:
     from stockade.sandbox.console import Console
@@ -51,7 +51,10 @@ class Stdio:
         os.set_blocking(in_write, False)
         nothing, end = os.pipe2(os.O_CLOEXEC)
         os.close(end)
-        self.theirs = [nothing, self._open_output(2), in_read, self._open_output(1)]
+        ours, theirs = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(ours, False)
+        self._outputs.append(OutputPump(self._reactor, ours, 1, self._on_output_done, MessageLimit().feed))
+        self.theirs = [nothing, self._open_output(2), in_read, theirs]
         self.places = "01123"
         self._input = InputPump(self._reactor, 0, in_write)
 

@@ -26,6 +26,7 @@ from stockade.reactor import READ, WRITE, Reactor
 CHUNK_BYTES = 1 << 16
 SAFE_WRITE_BYTES = select.PIPE_BUF  # POLLOUT promises that this much is taken without waiting (pipe(7))
 BUFFER_LIMIT_BYTES = 1 << 18
+MESSAGE_LIMIT_BYTES = 1 << 26  # a picture of a page, in base64, has a few million bytes
 
 
 class Turn:
@@ -37,6 +38,28 @@ class Turn:
 
     def __init__(self) -> None:
         self.holder: OutputPump | None = None
+
+
+class MessageLimit:
+    """Lets messages that end with a NUL byte pass, and nothing more once one of them is too long.
+
+    Who reads messages keeps the piece that has no end yet, whatever it comes to: a driven browser that was
+    taken over could fill the memory of its driver.
+    """
+
+    def __init__(self, limit_bytes: int = MESSAGE_LIMIT_BYTES) -> None:
+        self._limit_bytes = limit_bytes
+        self._open_bytes = 0
+        self.is_over = False
+
+    def feed(self, data: bytes) -> bytes:
+        """What of this goes on: all of it, or nothing any more."""
+        longest = max(map(len, data.split(b"\0")[1:-1]), default=0)
+        first, nul, _ = data.partition(b"\0")
+        longest = max(longest, self._open_bytes + len(first))
+        self._open_bytes = len(data) - data.rfind(b"\0") - 1 if nul else self._open_bytes + len(data)
+        self.is_over |= longest > self._limit_bytes
+        return b"" if self.is_over else data
 
 
 class OutputPump:

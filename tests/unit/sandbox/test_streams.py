@@ -10,7 +10,7 @@ import pytest
 
 from stockade.reactor import Reactor
 from stockade.sandbox import streams
-from stockade.sandbox.streams import OutputPump, Turn
+from stockade.sandbox.streams import MessageLimit, OutputPump, Turn
 
 
 def pieces_of(data: bytes, turn: Turn | None, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
@@ -53,3 +53,15 @@ def test_who_is_in_the_middle_of_something_goes_on_first(monkeypatch: pytest.Mon
     turn = Turn()
     assert pieces_of(b"a", turn, monkeypatch) == [b"a"]
     assert turn.holder is None
+
+
+def test_messages_pass_up_to_the_limit_and_after_one_that_is_longer_nothing_does() -> None:
+    limit = MessageLimit(limit_bytes=10)
+    ten = b"x" * 10
+    for piece in (ten + b"\0", b"12345", b"67890\0ab\0" + ten, b"\0", b"\0\0", b"end\0"):
+        assert limit.feed(piece) == piece
+    assert limit.feed(b"x" * 6) == b"x" * 6
+    assert limit.feed(b"x" * 5) == b""
+    assert limit.feed(b"\0short\0") == b""
+    assert limit.is_over
+    assert MessageLimit(limit_bytes=10).feed(b"a\0" + ten + b"x\0b\0") == b""
