@@ -16,8 +16,8 @@ from msgspec import Struct
 from stockade.decision.request import Attempt, Decision
 from stockade.net.host import Host, HostRefusal
 from stockade.protocol.effects import RecordOutcome
+from stockade.vocabulary import Entry, Reason, Verdict
 from stockade.vocabulary import Protocol as Spoken
-from stockade.vocabulary import Reason, Verdict
 
 
 class LedgerWriter(Protocol):
@@ -64,6 +64,7 @@ class Journal:
 
     Attributes:
         attempts: Attempts by verdict.
+        commands_started: How many of those let through were commands: none of them left the room by that.
         denials: How often each kind of refusal happened; bounded, the rest is counted in `denials_left_out`.
         unreached: How often each permitted place was not reached; bounded as well.
         common_denials: Refusals of what ordinary programs try and go on without, by reason; not in `denials`.
@@ -76,6 +77,7 @@ class Journal:
         self._ledger = ledger
         self.policy_digest = policy_digest
         self.attempts: Counter[Verdict] = Counter()
+        self.commands_started = 0
         self.denials: Counter[Denial] = Counter()
         self.denials_left_out = 0
         self.common_denials: Counter[tuple[Reason, str]] = Counter()
@@ -108,6 +110,7 @@ class Journal:
         if repeated is not None:
             fields["repeated"] = times = repeated
         self.attempts[decision.verdict] += times
+        self.commands_started += attempt.entry is Entry.EXEC and decision.verdict is not Verdict.DENY
         if decision.verdict is Verdict.DENY and is_common:
             self.common_denials[decision.reason, attempt.program or ""] += times
         elif decision.verdict is Verdict.DENY:

@@ -108,7 +108,7 @@ def summary_lines(
     denied = journal.attempts[Verdict.DENY] - journal.common_denials.total()
     lines: list[str] = []
     if denied:
-        passed = journal.attempts.total() - journal.attempts[Verdict.DENY]
+        passed = journal.attempts.total() - journal.attempts[Verdict.DENY] - journal.commands_started
         of_them = _questions_among(journal, denied)
         lines.append(f"stockade: {_count(denied, 'attempt')} denied{of_them}, {passed} let through")
         lines += _denial_lines(journal, session.ledger.redactor)

@@ -315,7 +315,7 @@ def test_equal_commands_beyond_the_fifth_are_denied_counted_and_written_at_the_e
     assert scene.told("verdict", "repeated") == [*[("deny", None)] * 5, ("allow", None)]
     scene.commands.close()
     assert scene.told("verdict", "repeated")[6:] == [("deny", 7)]
-    assert scene.journal.attempts[Verdict.DENY] == 12
+    assert (scene.journal.attempts[Verdict.DENY], scene.journal.commands_started) == (12, 1)
 
 
 def test_a_command_that_was_answered_is_not_kept(

@@ -59,6 +59,13 @@ def test_name_questions_are_counted_apart_where_they_are_not_listed(
     assert lines[-1] == "stockade: the whole record: stockade log --run run-1"
 
 
+def test_a_command_that_was_started_is_not_counted_as_let_through() -> None:
+    """A reader takes that for a connection that got out."""
+    run = session({CONNECTION: 1})
+    run.journal.commands_started = 2
+    assert summary_lines(run, None)[0] == "stockade: 1 attempt denied, 0 let through"
+
+
 def test_what_was_permitted_and_not_reached_is_said_and_is_no_refusal() -> None:
     run = session({})
     run.journal.unreached[Unreached("gone.test:443", "resolution-failed", "no-such-name")] = 2
