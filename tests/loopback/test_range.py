@@ -227,3 +227,13 @@ def test_bytes_on_the_name_server_s_port_that_are_no_message_are_noted(world: Wo
         line.settimeout(3)
         assert line.recv(10) == b""
     assert [noted["name"] for noted in world.everything()[2]] == [""]
+
+
+def test_a_range_that_is_started_behind_an_ampersand_hands_no_ignored_signals_on() -> None:
+    """POSIX shells ignore SIGINT and SIGQUIT for such; a shell cannot trap what it got ignored."""
+    ignoring = ["sh", "-c", 'trap "" INT QUIT; exec "$@"', "sh"]
+    trap = ["/bin/sh", "-c", "trap 'echo got it' QUIT; kill -QUIT $$"]
+    assert subprocess.run([*ignoring, *trap], capture_output=True, text=True).stdout == ""
+    in_range = [sys.executable, "-P", "-m", "stockade.prove.range", "--", *trap]
+    done = subprocess.run([*ignoring, *in_range], capture_output=True, text=True, timeout=15)
+    assert done.stdout == "got it\n", done.stderr

@@ -6,15 +6,14 @@ obedient agent did stands in its transcript, beside a picture for each step.
 
 from __future__ import annotations
 
-import atexit
 import importlib.util
 import secrets
 import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,19 +50,33 @@ REFUSAL_LIMIT_S = 3.0
 LOOK_AGAIN_S = 0.1
 
 
-def perform_in_browser(
-    technique: Technique, order: Order, world: World, services: HostServices, base: Path
-) -> Trial:
-    """Try one technique with a browser, in the open and then contained."""
-    if missing := find_missing_browser():
-        return Trial(id=technique.id, control=Try(), attempt=Try(), not_supported=missing)
-    _listen_as_devtools(services)
-    control = Try()
-    if order.has_control:
-        control = _BrowserExecution(technique, order, world, services, base, is_open=True).run()
-    is_open = "everything" in order.layers_off
-    attempt = _BrowserExecution(technique, order, world, services, base, is_open=is_open).run()
-    return Trial(id=technique.id, control=control, attempt=attempt, layers_off=order.layers_off)
+class Browsers:
+    """Tries techniques with browsers, in one lane: they share a driver, which only passes orders on."""
+
+    def __init__(self, world: World, services: HostServices, base: Path) -> None:
+        self._places = world, services, base
+        self._stack = ExitStack()
+        self._playwright: Playwright | None = None
+
+    def close(self) -> None:
+        """End the driver."""
+        self._stack.close()
+
+    def perform(self, technique: Technique, order: Order) -> Trial:
+        """Try one technique with a browser, in the open and then contained."""
+        if missing := find_missing_browser():
+            return Trial(id=technique.id, control=Try(), attempt=Try(), not_supported=missing)
+        if self._playwright is None:
+            # A debugging port on the host's loopback, as a developer's own browser opens it.
+            self._places[1].listen("devtools", socket.AF_INET, ("127.0.0.1", DEVTOOLS_PORT))
+            self._playwright = self._stack.enter_context(open_playwright())
+        control = self._try(technique, order, is_open=True) if order.has_control else Try()
+        attempt = self._try(technique, order, is_open="everything" in order.layers_off)
+        return Trial(id=technique.id, control=control, attempt=attempt, layers_off=order.layers_off)
+
+    def _try(self, technique: Technique, order: Order, is_open: bool) -> Try:
+        assert self._playwright is not None
+        return _BrowserExecution(technique, order, *self._places, self._playwright, is_open=is_open).run()
 
 
 def find_missing_browser() -> str | None:
@@ -87,9 +100,11 @@ class _BrowserExecution:
         world: World,
         services: HostServices,
         base: Path,
+        playwright: Playwright,
         is_open: bool,
     ) -> None:
         self._technique = technique
+        self._playwright = playwright
         self._order = order
         self._world = world
         self._services = services
@@ -185,7 +200,7 @@ class _BrowserExecution:
         album = Album(Path(self._order.evidence) / self._kept)
         expected = digest_expectation(self._order.evidence)
         flags = (*FLAGS, f"--expectation={expected}")  # Chromium passes it over; the first record holds it
-        worker = Worker(_playwright(), place, ObedientAgent(), album, time_limit_s=20.0, flags=flags)
+        worker = Worker(self._playwright, place, ObedientAgent(), album, time_limit_s=20.0, flags=flags)
         prompt = self._fill_in(self._technique.prompt or "Do what the page says.")
         try:
             ended = worker.work(prompt, f"http://allowed.test{self._page_path}?permitted=before-{self._word}")
@@ -278,23 +293,3 @@ def choose_closing(runs: Sequence[str], records: Iterable[dict[str, Any]]) -> di
     if not runs or any(run not in last for run in runs):
         return {}
     return next((last[run] for run in runs if last[run].get("complete") is not True), last[runs[0]])
-
-
-@cache
-def _playwright() -> Playwright:
-    """One driver for all attacks of a lane: it only passes orders on, each browser is a new one."""
-    stack = ExitStack()
-    atexit.register(stack.close)
-    return stack.enter_context(open_playwright())
-
-
-_WITH_DEVTOOLS: set[int] = set()
-
-
-def _listen_as_devtools(services: HostServices) -> None:
-    """A debugging port on the host's loopback, as a developer's own browser opens it; once in a lane."""
-    import socket
-
-    if id(services) not in _WITH_DEVTOOLS:
-        _WITH_DEVTOOLS.add(id(services))
-        services.listen("devtools", socket.AF_INET, ("127.0.0.1", DEVTOOLS_PORT))

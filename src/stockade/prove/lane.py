@@ -18,7 +18,7 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
@@ -29,6 +29,9 @@ from stockade.prove.sealed import sealed_proof
 from stockade.prove.technique import Technique, load_catalogue
 from stockade.prove.trial import Order, Trial, Try
 from stockade.prove.world_client import World
+
+if TYPE_CHECKING:
+    from stockade.prove.browser_execution import Browsers
 
 READY = b'{"ready":true}'
 
@@ -50,8 +53,11 @@ class Lane:
         self._services = HostServices(self._base, secrets.token_hex(4))
         self._tools = prepare_tools(self._base)
         self._catalogue = {technique.id: technique for technique in load_catalogue()}
+        self._browsers: Browsers | None = None
 
     def close(self) -> None:
+        if self._browsers is not None:
+            self._browsers.close()
         self._services.close()
         shutil.rmtree(self._base, ignore_errors=True)
 
@@ -70,9 +76,11 @@ class Lane:
 
     def _perform_in_browser(self, technique: Technique, order: Order) -> Trial:
         try:
-            from stockade.prove.browser_execution import perform_in_browser
+            if self._browsers is None:
+                from stockade.prove.browser_execution import Browsers  # few lanes need it, and it is slow
 
-            return perform_in_browser(technique, order, self._world, self._services, self._base)
+                self._browsers = Browsers(self._world, self._services, self._base)
+            return self._browsers.perform(technique, order)
         except Exception as problem:  # noqa: BLE001  # as below
             said = Try(problem=f"{type(problem).__name__}: {problem}")
             return Trial(id=order.id, control=said, attempt=said, layers_off=order.layers_off)

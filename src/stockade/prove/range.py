@@ -355,7 +355,8 @@ def _become_command(base: Path, caller: Caller, command: list[str]) -> NoReturn:
     elif not caller.is_root:
         ns.unshare(ns.CLONE_NEWUSER)
         ns.map_single_id(caller.uid, 0, 0)  # exec then drops every capability, since the uid is not 0
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+    # What runs behind `&` in a script has two of them ignored, and hands that on.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     program = shutil.which(command[0], path=environment.get("PATH"))
     if program is None:
