@@ -71,7 +71,7 @@ class Browsers:
             self._places[1].listen("devtools", socket.AF_INET, ("127.0.0.1", DEVTOOLS_PORT))
             self._playwright = self._stack.enter_context(open_playwright())
         control = self._try(technique, order, is_open=True) if order.has_control else Try()
-        attempt = self._try(technique, order, is_open="everything" in order.layers_off)
+        attempt = self._try(technique, order, is_open=False)
         return Trial(id=technique.id, control=control, attempt=attempt, layers_off=order.layers_off)
 
     def _try(self, technique: Technique, order: Order, is_open: bool) -> Try:

@@ -17,7 +17,7 @@ class Order(Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: The technique.
-        layers_off: `--without-layer` of the contained execution; `everything` runs it in the open once more.
+        layers_off: `--without-layer` of the contained execution.
         has_control: False where an ablation has the control already.
         evidence: Folder into which ledgers and screenshots go.
     """
