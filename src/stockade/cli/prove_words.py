@@ -29,9 +29,7 @@ def print_summary(judged: list[Judged], seconds: float, layers_off: Sequence[str
     from stockade.prove.trial import Result
 
     results = Counter(one.judgement.result for one in judged)
-    for one in judged:
-        if one.judgement.result is Result.NOT_SUPPORTED:
-            print(result_line(one))
+    _print_not_supported([one for one in judged if one.judgement.result is Result.NOT_SUPPORTED])
     print(
         f"{len(judged)} {'attack' if len(judged) == 1 else 'attacks'} in {seconds:.0f} s: "
         f"{results[Result.BLOCKED]} blocked, {results[Result.LEAKED]} leaked, "
@@ -44,6 +42,15 @@ def print_summary(judged: list[Judged], seconds: float, layers_off: Sequence[str
         if held and results[Result.LEAKED]:
             print(f"still blocked, by another layer: {', '.join(held)}")
         print(f"layers given up: {', '.join(layers_off)} (so this is no result about the whole containment)")
+
+
+def _print_not_supported(judged: list[Judged]) -> None:
+    """One line for each reason: as an ordinary user ten attacks share one."""
+    by_reason: dict[str, list[str]] = {}
+    for one in judged:
+        by_reason.setdefault(one.judgement.why, []).append(one.judgement.id)
+    for why, names in by_reason.items():
+        print(f"not-supported {', '.join(names)}: {clean_text(why, _WHY_LIMIT)}")
 
 
 def print_matrix(matrix: Matrix) -> None:

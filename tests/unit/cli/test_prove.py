@@ -100,6 +100,12 @@ def test_the_summary_counts_and_names_what_is_not_supported(capsys: pytest.Captu
     assert "each arrived without enforcement" in said
 
 
+def test_attacks_that_lack_the_same_share_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lacking = [judged(Result.NOT_SUPPORTED, name, why) for name, why in (("a", "x"), ("b", "y"), ("c", "x"))]
+    print_summary([BLOCKED, *lacking], 1)
+    assert capsys.readouterr().out.splitlines()[:2] == ["not-supported a, c: x", "not-supported b: y"]
+
+
 def test_a_summary_with_a_leak_claims_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     print_summary([BLOCKED, LEAKED], 1)
     assert "each arrived" not in capsys.readouterr().out
