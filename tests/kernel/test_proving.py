@@ -99,6 +99,18 @@ def test_a_lane_attacks_nothing_where_a_link_leads_out_nor_where_no_world_is(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.needs("root")
+def test_a_lane_in_a_range_that_has_lost_its_addresses_says_so() -> None:
+    lane = f"ip addr flush dev range0 && exec {sys.executable} -m stockade.prove.lane"
+    done = subprocess.run(
+        [sys.executable, "-m", "stockade.prove.range", "--", "sh", "-c", lane],
+        capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("lane: range-broken: the range is not whole: ")
+    assert "Traceback" not in done.stderr
+
+
 def test_a_lane_in_its_range_answers() -> None:
     with tempfile.TemporaryDirectory() as evidence:
         order = json.dumps({"id": "metadata-decimal", "evidence": evidence})

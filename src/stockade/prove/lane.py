@@ -50,7 +50,11 @@ class Lane:
         self._base = Path(tempfile.mkdtemp(prefix="lane-"))
         self._base.chmod(0o755)
         self._world = World()
-        self._services = HostServices(self._base, secrets.token_hex(4))
+        try:
+            self._services = HostServices(self._base, secrets.token_hex(4))
+        except OSError as problem:
+            shutil.rmtree(self._base, ignore_errors=True)
+            raise HostError("range-broken", f"the range is not whole: {problem.strerror}") from problem
         self._tools = prepare_tools(self._base)
         self._catalogue = {technique.id: technique for technique in load_catalogue()}
         self._browsers: Browsers | None = None
