@@ -45,6 +45,7 @@ COMMANDS = {
     "phase": ("stockade.cli.phase", "move a running room to its next phase"),
     "prove": ("stockade.cli.prove", "attack a contained worker and show what stops each attack"),
     "evidence": ("stockade.cli.evidence", "verify, review and print evidence records"),
+    "lab": ("stockade.cli.lab", "learn the egress call on real traffic"),
     "doctor": ("stockade.cli.doctor", "say what this host can enforce, by trying"),
 }
 # The stations at which `run` itself can fail are told apart from the command's own codes by this much.
