@@ -364,9 +364,10 @@ class Caller:
     def refuse_call(self, text: str, refused: RefusedCall) -> Decision:
         return self._deny(
             refused.reason,
-            risk=Risk.BOUNDARY_TAMPERING,
+            # Where it would lead is not said yet: any bytes to anybody, as `classify_socket` calls it too.
+            risk=Risk.EXFILTRATION if refused.leads_out else Risk.BOUNDARY_TAMPERING,
             control=REFUSAL_CONTROL[refused.reason],
-            place=PlaceClass.LOCAL,
+            place=PlaceClass.UNKNOWN if refused.leads_out else PlaceClass.LOCAL,
             rule=f"filter:{refused.name}",
             why=explain.explain_call(text, refused.why, refused.permit),
         )

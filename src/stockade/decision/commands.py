@@ -52,12 +52,14 @@ class RefusedCall(Struct, frozen=True):
         reason: One of the words in `labels.REFUSAL_CONTROL`.
         why: Why that line exists, in a phrase.
         permit: What in the policy would permit the call, such as ``exec: {code: jit}``; None if nothing does.
+        leads_out: It asks for a way off the machine (a raw socket), not for a part of the machine.
     """
 
     name: str
     reason: Reason
     why: str
     permit: str | None = None
+    leads_out: bool = False
 
 
 class ProgramList:

@@ -16,10 +16,11 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
-from stockade.errors import ContainmentError, HostError
+from stockade.errors import ContainmentError, HostError, UserError
 from stockade.prove.trial import Order, Trial
 
 START_LIMIT_S = 60.0
@@ -43,8 +44,11 @@ class LaneProcess:
         is_closed: `close` was called: what fails from then on is no news.
     """
 
-    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self, command: Sequence[str] = COMMAND, called: str = "lane", cwd: Path | None = None
+    ) -> None:
         self.is_closed = False
+        self._called = called
         self._buffer = b""
         self._errors: deque[bytes] = deque(maxlen=20)
         self._process = subprocess.Popen(
@@ -53,6 +57,7 @@ class LaneProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            cwd=cwd,
         )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -63,11 +68,14 @@ class LaneProcess:
         Raises:
             ContainmentError: Its network has a way out; nothing was tried.
             HostError: This host cannot make the range.
+            UserError: It cannot use what its command names.
         """
         try:
             self._read_line(START_LIMIT_S)
         except LaneEnded as end:
             code = self._process.poll()
+            if code == UserError.exit_code:
+                raise UserError("not-as-given", self._last_words()) from end
             if code == ContainmentError.exit_code:
                 raise ContainmentError("not-sealed", f"nothing was tried: {self._last_words()}") from end
             raise HostError(
@@ -80,15 +88,23 @@ class LaneProcess:
         Raises:
             LaneEnded: It did not come back.
         """
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(msgspec.json.encode(order) + b"\n")
-            self._process.stdin.flush()
-        line = self._read_line(TRIAL_LIMIT_S)
+        line = self.exchange(msgspec.json.encode(order), TRIAL_LIMIT_S)
         try:
             return msgspec.json.decode(line, type=Trial)
         except msgspec.DecodeError as problem:
             raise LaneEnded(f"the lane answered what is no trial: {problem}") from problem
+
+    def exchange(self, line: bytes, limit_s: float) -> bytes:
+        """One line in, one line out.
+
+        Raises:
+            LaneEnded: It did not come back.
+        """
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(line + b"\n")
+            self._process.stdin.flush()
+        return self._read_line(limit_s)
 
     def close(self) -> None:
         """End it, and with it the range and all that runs there."""
@@ -114,14 +130,16 @@ class LaneProcess:
         while b"\n" not in self._buffer:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._process.stdout], [], [], left)[0]:
-                raise LaneEnded(f"the lane did not answer within {limit_s:g} s")
+                raise LaneEnded(f"the {self._called} did not answer within {limit_s:g} s")
             data = os.read(self._process.stdout.fileno(), 1 << 20)
             if not data:
                 code = self._process.wait()
-                raise LaneEnded(f"the lane ended with code {code}: {self._last_words()}".rstrip(": "))
+                raise LaneEnded(
+                    f"the {self._called} ended with code {code}: {self._last_words()}".rstrip(": ")
+                )
             self._buffer += data
             if len(self._buffer) > _LINE_LIMIT_BYTES:
-                raise LaneEnded("the lane answered without end")
+                raise LaneEnded(f"the {self._called} answered without end")
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 

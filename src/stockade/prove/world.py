@@ -207,6 +207,8 @@ class World:
                 self.zone.set(order["entries"])
             case "set_pages":
                 self.site.pages = order["pages"]
+            case "set_redirects":
+                self.site.redirects = order["redirects"]
             case "swallow":
                 self._swallow(order["addresses"])
             case "reset":
@@ -215,6 +217,7 @@ class World:
                 self.log.reset()
                 self.zone.reset()
                 self.site.pages = {}
+                self.site.redirects = {}
             case "links":
                 return [link.to_json() for link in probe_links()]
         return True

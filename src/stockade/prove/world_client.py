@@ -66,6 +66,10 @@ class World:
         """Serve these texts as HTML at these paths, on every host, until the next reset."""
         ask(self._control, {"do": "set_pages", "pages": pages})
 
+    def set_redirects(self, redirects: dict[str, str]) -> None:
+        """Answer 302 with these addresses at these places (host and path, `shop.test/`), until reset."""
+        ask(self._control, {"do": "set_redirects", "redirects": redirects})
+
     def swallow(self, *addresses: str) -> None:
         """Drop packets to these addresses (and no others) silently, until the next reset."""
         ask(self._control, {"do": "swallow", "addresses": list(addresses)})

@@ -86,6 +86,7 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.git_root = folder / "git"
         self.pages: dict[str, str] = {}
+        self.redirects: dict[str, str] = {}
         self._wheel = tiny_wheel()
         self._routes: list[tuple[re.Pattern[str], Callable[[Exchange, re.Match[str]], None]]] = [
             (re.compile(pattern), handler)
@@ -139,6 +140,10 @@ class Site:
     def _answer(self, exchange: Exchange) -> None:
         if exchange.arrival.address in METADATA_ADDRESSES and not exchange.request.path.startswith("/latest"):
             exchange.send(200, b"range metadata service\n")
+            return
+        place = exchange.request.headers.get("host", "") + exchange.request.path
+        if (target := self.redirects.get(place)) is not None:
+            exchange.send(302, b"moved\n", [("Location", target)])
             return
         page = self.pages.get(exchange.request.path)
         if page is not None:
@@ -441,3 +446,5 @@ def create_git_repository(root: Path) -> None:
     git("clone", "-q", "--bare", str(work), str(bare))
     git("-C", str(bare), "config", "http.receivepack", "true")
     git("-C", str(bare), "update-server-info")
+    (root / "org").mkdir()
+    (root / "org" / "allowed.git").symlink_to(bare)  # the name that a policy gives to the same repository

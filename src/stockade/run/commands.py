@@ -233,7 +233,9 @@ class Commands:
             raise InternalError(
                 "unknown-call", f"the filter reported call {sighting.number}, which no line refuses"
             )
-        return refusal, RefusedCall(refusal.name, refusal.reason, refusal.why, find_permit(*asked))
+        return refusal, RefusedCall(
+            refusal.name, refusal.reason, refusal.why, find_permit(*asked), refusal.leads_out
+        )
 
     def _describe_call(self, caller: Caller, refusal: Refusal) -> dict[str, Any]:
         return {

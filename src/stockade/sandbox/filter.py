@@ -77,6 +77,7 @@ class Refusal(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     why: str
     record: bool
     common: bool = False
+    leads_out: bool = False
     codes: tuple[Code, ...] = ("closed", "jit", "any")
     granted_by: Literal["", "unix-sockets"] = ""
     when: tuple[Condition, ...] = ()

@@ -38,6 +38,14 @@ def test_a_refused_call_is_tampering_with_the_boundary_under_its_own_control(
     assert decision.rule == "filter:process-access"
 
 
+def test_a_refused_way_off_the_machine_has_the_labels_of_its_attempt_line() -> None:
+    """As `decide socket icmp:ADDR` calls it (E053 of the event bank): a raw socket carries any bytes out."""
+    raw = RefusedCall("internet-protocols", Reason.SOCKET_FAMILY_REFUSED, WHY, leads_out=True)
+    decision = engine_of("rules: []").refuse_call(TRIED, raw)
+    assert (str(decision.risk), str(decision.place)) == ("exfiltration", "unknown")
+    assert str(decision.control) == "namespace-isolation"
+
+
 def test_no_policy_lets_a_refused_call_through() -> None:
     assert refuse(Reason.SYSTEM_CALL_REFUSED, text="exec: {mode: any}").verdict is Verdict.DENY
 

@@ -14,7 +14,7 @@ class Caller:
     """Decides scenarios under one policy."""
 
     def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+        self.policy = policy
         self._engines: dict[tuple[Phase, Identity], Engine] = {}
 
     def decide(self, scenario: Scenario) -> Decision:
@@ -26,5 +26,5 @@ class Caller:
 
     def _engine(self, phase: Phase, identity: Identity) -> Engine:
         if (phase, identity) not in self._engines:
-            self._engines[phase, identity] = Engine(self._policy, phase, identity)
+            self._engines[phase, identity] = Engine(self.policy, phase, identity)
         return self._engines[phase, identity]

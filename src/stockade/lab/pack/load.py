@@ -31,7 +31,7 @@ def load_pack(path: Path) -> Pack:
     origins = tree.get("origins") or {}
     return Pack(
         name=tree["name"],
-        folder=path.parent,
+        file=path.resolve(),
         policy=load_policy(policy_path),
         policy_text=policy_path.read_text(),
         scenarios=tuple(_scenario(row, origins.get(row["id"], {})) for row in rows),

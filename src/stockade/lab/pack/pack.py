@@ -15,16 +15,22 @@ class Pack(Struct, frozen=True, kw_only=True):
     """What was loaded.
 
     Attributes:
+        file: The real path of its `pack.yaml`.
         policy_text: The policy card as its author wrote it, comments included.
         digest: SHA-256 over the files of the pack, in hex; a result names what it was played with.
     """
 
     name: str
-    folder: Path
+    file: Path
     policy: Policy
     policy_text: str
     scenarios: tuple[Scenario, ...]
     digest: str
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie."""
+        return self.file.parent
 
     def find(self, number: str) -> Scenario | None:
         """The scenario of this number."""
