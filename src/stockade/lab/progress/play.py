@@ -71,7 +71,7 @@ class Play:
 
     def __init__(self, database: Database, book: Book, people: People, desk: Desk, review: Review) -> None:
         self._database = database
-        self._book = book
+        self.book = book
         self._people = people
         self._desk = desk
         self._review = review
@@ -81,13 +81,13 @@ class Play:
     def begin_round(self, learner: str, tier: int, seed: str | None, now: Moment) -> Round:
         """A new round; an open one of the learner is broken off. Without a seed one is thrown."""
         chosen = parse_seed(seed) if seed else secrets.token_hex(4)
-        return self._begin(learner, "round", tier, chosen, draw_round(self._book.pack, chosen, tier), now)
+        return self._begin(learner, "round", tier, chosen, draw_round(self.book.pack, chosen, tier), now)
 
     def begin_drill(self, learner: str, kind: str, now: Moment) -> Round:
         """A new drill; an open round of the learner stays open, an open drill is broken off."""
         seed = secrets.token_hex(4)
         known = self._review.known(learner, now)
-        scenarios = compose_drill(self._book, kind, seed, due=known.due, missed=known.missed, seen=known.seen)
+        scenarios = compose_drill(self.book, kind, seed, due=known.due, missed=known.missed, seen=known.seen)
         return self._begin(learner, "drill", None, seed, scenarios, now)
 
     def _begin(
@@ -95,7 +95,7 @@ class Play:
     ) -> Round:
         self._people.find(learner)
         clock = self._people.clock(learner)
-        state = begin(secrets.token_hex(8), kind, tier, seed, self._book.pack.digest, clock, scenarios, now)
+        state = begin(secrets.token_hex(8), kind, tier, seed, self.book.pack.digest, clock, scenarios, now)
         with self._database.change() as change:
             open_ones = change.execute(
                 "SELECT id FROM rounds WHERE learner = ? AND kind = ? AND ended_ms IS NULL", (learner, kind)
@@ -111,7 +111,7 @@ class Play:
                 "INSERT INTO steps (round, place, scenario) VALUES (?, ?, ?)",
                 [(state.id, place, step.scenario) for place, step in enumerate(state.steps)],
             )
-        return present_round(self._book, state, now)
+        return present_round(self.book, state, now)
 
     # look
 
@@ -131,13 +131,13 @@ class Play:
             "SELECT id FROM rounds WHERE learner = ? AND ended_ms IS NULL AND bank = ? "
             "ORDER BY started_ms DESC, rowid DESC",
             learner,
-            self._book.pack.digest,
+            self.book.pack.digest,
         ):
             return str(row["id"])
         return None
 
     def round(self, learner: str, number: str, now: Moment) -> Round:
-        return present_round(self._book, self._load(learner, number), now)
+        return present_round(self.book, self._load(learner, number), now)
 
     def state(self, learner: str, number: str) -> RoundState:
         """The round as the game keeps it, for results."""
@@ -157,7 +157,7 @@ class Play:
                     "WHERE round = ? AND place = ?",
                     (shown.wall_ms, shown.mono_ms, shown.start, number, index),
                 )
-        return present_event(self._book, state, index, now)
+        return present_event(self.book, state, index, now)
 
     def hint(self, learner: str, number: str, index: int) -> HintTaken:
         """Buy the next hint of the current event."""
@@ -166,9 +166,9 @@ class Play:
             change.execute(
                 "UPDATE steps SET hints = ? WHERE round = ? AND place = ?", (bought, number, index)
             )
-        row = self._book.find(state.steps[index].scenario)
-        left = present_hints(self._book, row, bought)
-        return HintTaken(tell_hint(self._book, row, bought), left.left, left.next_cost)
+        row = self.book.find(state.steps[index].scenario)
+        left = present_hints(self.book, row, bought)
+        return HintTaken(tell_hint(self.book, row, bought), left.left, left.next_cost)
 
     def answer(
         self, learner: str, number: str, index: int, words: tuple[str, str, str], now: Moment
@@ -185,18 +185,18 @@ class Play:
                 state, again = give_answer(before, index, answer, now)
             except Conflict as first:
                 if first.code == "already-answered":
-                    raise AlreadyAnswered(first, present_feedback(self._book, before, index)) from first
+                    raise AlreadyAnswered(first, present_feedback(self.book, before, index)) from first
                 raise
             if not again:
                 self._write_answer(change, state, index, now)
                 step = state.steps[index]
-                right = judge(self._book.find(step.scenario).key, answer)
+                right = judge(self.book.find(step.scenario).key, answer)
                 self._review.note(change, learner, step.scenario, right, step.hints, now)
-        return Answered(present_feedback(self._book, state, index), present_summary(self._book, state), again)
+        return Answered(present_feedback(self.book, state, index), present_summary(self.book, state), again)
 
     def _write_answer(self, change: sqlite3.Connection, state: RoundState, index: int, now: Moment) -> None:
         step = state.steps[index]
-        given, key = step.given, self._book.find(step.scenario).key
+        given, key = step.given, self.book.find(step.scenario).key
         assert given is not None
         answer = given.answer
         change.execute(
@@ -215,10 +215,10 @@ class Play:
         with self._database.change() as change:
             state = leave(self._load(learner, number), now)
             self._close(change, state)
-        return present_summary(self._book, state)
+        return present_summary(self.book, state)
 
     def _close(self, change: sqlite3.Connection, state: RoundState) -> None:
-        standing = add_up(self._book, state)
+        standing = add_up(self.book, state)
         change.execute(
             "UPDATE rounds SET ended_ms = ?, is_left = ?, points = ?, percent = ?, grade = ? WHERE id = ?",
             (
@@ -239,7 +239,7 @@ class Play:
         if state.status == "open":
             raise Conflict("round-open", "the round is not over yet")
         return debrief(
-            self._book,
+            self.book,
             state,
             notes=self._desk.notes(number),
             gaps=self._desk.gaps(learner),
@@ -266,7 +266,7 @@ class Play:
             "LEFT JOIN answers a USING (round, place) WHERE s.round = ? ORDER BY place",
             number,
         )
-        if row["bank"] != self._book.pack.digest:
+        if row["bank"] != self.book.pack.digest:
             raise Conflict(
                 "other-bank", "this round was played with another version of the scenarios", "begin a new one"
             )

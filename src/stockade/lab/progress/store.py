@@ -9,10 +9,12 @@ from pathlib import Path
 from stockade.lab.game.book import Book
 from stockade.lab.game.moment import Moment
 from stockade.lab.pack.pack import Pack
+from stockade.lab.progress.archive import Archive
 from stockade.lab.progress.database import Database, open_database
 from stockade.lab.progress.desk import Desk
 from stockade.lab.progress.people import People
 from stockade.lab.progress.play import Play
+from stockade.lab.progress.proof import Proof
 from stockade.lab.progress.review import Review
 
 
@@ -24,6 +26,8 @@ class Store:
         play: Rounds and drills.
         desk: Notes, gap log, policy draft, workshop.
         review: Schedule, numbers, history.
+        proof: Signed results and share cards.
+        archive: Export and reset.
     """
 
     def __init__(self, database: Database, pack: Pack) -> None:
@@ -33,6 +37,8 @@ class Store:
         self.desk = Desk(database)
         self.review = Review(database, self.book)
         self.play = Play(database, self.book, self.people, self.desk, self.review)
+        self.proof = Proof(self.play, self.people)
+        self.archive = Archive(database, self.people)
 
     def close(self) -> None:
         self.database.close()
