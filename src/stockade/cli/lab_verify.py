@@ -1,0 +1,103 @@
+"""`stockade lab verify`: whether the signed result of a round follows from its seed and its answers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stockade.errors import IntegrityError, UserError
+
+if TYPE_CHECKING:
+    from stockade.lab.progress.result import Verified
+
+_LONGEST = 1 << 20  # a result is about 5 KB
+
+
+def add_parser(actions: Any) -> None:
+    """Add the action to `stockade lab`."""
+    parser: argparse.ArgumentParser = actions.add_parser(
+        "verify",
+        help="say whether the result of a round follows from its seed and answers, and who signed it",
+        description="Check the signature of a round's result, draw the round from its seed again and count "
+        "its points again. It cannot be checked who answered, or how fast.",
+        epilog="Exit codes: 0 it verifies, 2 the file cannot be read, 5 it does not verify.",
+    )
+    parser.add_argument("file", metavar="RESULT", type=Path, help="the file that the lab gave out")
+    parser.add_argument(
+        "--key",
+        metavar="FINGERPRINT",
+        help="the key that must have signed: SHA-256 of the 32 bytes of the public key, in hex",
+    )
+    parser.add_argument("--json", action="store_true", help="print one object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify, print what was found and give the exit code."""
+    from stockade.lab.pack.pack import shipped_bank
+    from stockade.lab.progress.result import verify_result
+
+    data = _read(args.file)
+    try:
+        verified = verify_result(data, shipped_bank(), args.key)
+    except IntegrityError as error:
+        if not args.json:
+            raise
+        told = {"file": str(args.file), "verifies": False, "code": error.code, "why": error.message}
+        print(json.dumps(told))
+        return error.exit_code
+    if args.json:
+        print(json.dumps(_tell_object(args.file, verified)))
+    else:
+        print("\n".join(_tell_lines(args.file, verified)))
+    return 0
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_LONGEST + 1)
+    except OSError as error:
+        raise UserError("no-result", f"{path}: {error.strerror}") from error
+    if len(data) > _LONGEST:
+        raise UserError("no-result", f"{path}: too large to be the result of a round")
+    return data
+
+
+def _tell_object(path: Path, verified: Verified) -> dict[str, Any]:
+    result = verified.result
+    return {
+        "file": str(path),
+        "verifies": True,
+        "sha256": verified.sha256,
+        "signed_by": verified.signed_by,
+        "key_pinned": verified.is_pinned,
+        "bank": {"name": verified.bank, "sha256": verified.bank_digest},
+        "learner": result.learner,
+        "seed": result.seed,
+        "tier": result.tier,
+        "clock": result.clock,
+        "points": result.points,
+        "percent": result.percent,
+        "grade": result.grade,
+        "leaks": result.leaks,
+        "blocks": result.blocks,
+        "started": result.started,
+        "ended": result.ended,
+    }
+
+
+def _tell_lines(path: Path, verified: Verified) -> list[str]:
+    """What a person wants to know; texts of the file are shown so that they cannot act on the terminal."""
+    result = verified.result
+    pinned = "the key that you asked for" if verified.is_pinned else "key not pinned"
+    return [
+        f"{path}: verifies: the round and its points follow from the seed and the answers",
+        f"signed by {verified.signed_by}, {pinned}",
+        f"it says: {result.learner!a} played seed {result.seed} at tier {result.tier} (clock {result.clock}) "
+        f"from {result.started} to {result.ended}",
+        f"grade {result.grade}: {result.percent:.1f} %, {result.points} points, "
+        f"leaks {result.leaks}, wrong blocks {result.blocks}",
+        f"scenarios: {verified.bank}, sha256 {verified.bank_digest}",
+    ]

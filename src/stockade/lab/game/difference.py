@@ -1,0 +1,130 @@
+"""The one-line difference of a near-pair: which parts of the line differ, and how the key changes."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from stockade.lab.pack.scenario import Scenario
+
+_SHOWN = 48
+_PARTS_TOLD = 3
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?(.*))?", re.IGNORECASE | re.DOTALL)
+_PORT = re.compile(r"(.*?)(?::(\d+))?", re.DOTALL)
+
+# How a part is called in a sentence; the order is that of the sentence.
+PARTS = {
+    "phase": "the phase",
+    "identity": "who asks",
+    "entry": "the door",
+    "kind": "what is tried",
+    "method": "the method",
+    "scheme": "the scheme",
+    "host": "the host",
+    "port": "the port",
+    "path": "the path",
+    "query": "the query",
+    "program": "the program",
+    "arguments": "the arguments",
+    "socket": "the socket",
+    "type": "the type of question",
+    "answers": "what the name resolves to",
+    "came_from": "where it came from",
+    "sni": "the name in the TLS hello",
+}
+
+
+class Part(Struct, frozen=True):
+    """One part of the line that differs; `here` is the first scenario's."""
+
+    part: str
+    here: str
+    there: str
+
+
+def take_apart(row: Scenario) -> dict[str, str]:
+    """What stands in an event before the answer, by part; empty for what is not there.
+
+    Taken apart by shape alone: a host that the engine refuses is shown as it was written.
+    """
+    parts = dict.fromkeys(PARTS, "")
+    parts["phase"], parts["identity"], parts["entry"] = str(row.phase), str(row.identity), str(row.entry)
+    parts["answers"] = ", ".join(map(str, row.answers))
+    parts["came_from"], parts["sni"] = row.came_from or "", row.sni or ""
+    first, *rest = row.words
+    if first == "exec":
+        parts |= {"kind": "a command", "program": rest[0], "arguments": " ".join(rest[1:])}
+    elif first == "socket":
+        parts |= {"kind": "a socket", "socket": rest[0]}
+    elif first == "dns":
+        parts |= {"kind": "a name question", "host": rest[0], "type": (*rest, "A")[1]}
+    elif first in ("tcp", "udp"):
+        parts |= {"kind": f"a {first} connection", "host": rest[0], "port": rest[1]}
+    else:
+        parts |= {"kind": "a request", "method": first, **_take_url_apart(rest[0])}
+    return parts
+
+
+def _take_url_apart(url: str) -> dict[str, str]:
+    match = _URL.fullmatch(url)
+    if match is None:
+        return {"host": url}
+    scheme, authority, path, query = match.groups()
+    place = _PORT.fullmatch(authority)
+    assert place is not None  # it takes any text
+    port = place[2] or {"http": "80", "ws": "80"}.get(scheme.lower(), "443")
+    return {"scheme": scheme, "host": place[1], "port": port, "path": path, "query": query or ""}
+
+
+def find_differences(row: Scenario, near: Scenario) -> list[Part]:
+    """The parts that differ, in the order of `PARTS`.
+
+    Where the kind differs, the parts that only one of them has say nothing more.
+    """
+    here, there = take_apart(row), take_apart(near)
+    differ = [Part(part, here[part], there[part]) for part in PARTS if here[part] != there[part]]
+    if here["kind"] == there["kind"]:
+        return differ
+    both = ("phase", "identity", "kind", "answers", "came_from", "sni")
+    return [one for one in differ if one.part in both or (one.here and one.there)]
+
+
+def tell_difference(row: Scenario, near: Scenario) -> str:
+    """One readable line: what differs, and how the key changes."""
+    parts = find_differences(row, near)
+    told = [_tell(part) for part in parts[:_PARTS_TOLD]]
+    if len(parts) > _PARTS_TOLD:
+        told.append("and " + ", ".join(PARTS[part.part] for part in parts[_PARTS_TOLD:]))
+    if not told:
+        told = [f"the lines are alike; here {row.cue}, there {near.cue}"]
+    what = "; ".join(told)
+    return f"{what[0].upper()}{what[1:]}. {_tell_key(row, near)}"
+
+
+def _tell(part: Part) -> str:
+    return f"{PARTS[part.part]}: {_show(part.here)} here, {_show(part.there)} there"
+
+
+def _show(text: str) -> str:
+    if not text:
+        return "none"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}… ({len(text)} characters)"
+
+
+def _tell_key(row: Scenario, near: Scenario) -> str:
+    """Which parts of the answer change with it."""
+    here, there = row.key, near.key
+    changes = [
+        f"{word} {mine} here, {theirs} there"
+        for word, mine, theirs in (
+            ("call", here.verdict.shown, there.verdict.shown),
+            ("risk", str(here.risk), str(there.risk)),
+            ("control", str(here.control), str(there.control)),
+        )
+        if mine != theirs
+    ]
+    if not changes:
+        return f"The answer stays the same: {here.verdict.shown}, {here.risk}, {here.control}."
+    text = "; ".join(changes)
+    return f"{text[0].upper()}{text[1:]}."

@@ -1,0 +1,81 @@
+"""What is said about an event after its answer."""
+
+from __future__ import annotations
+
+from stockade.lab.game.book import Book
+from stockade.lab.game.difference import tell_difference
+from stockade.lab.game.rounds import Given, RoundState
+from stockade.lab.game.score import is_block, is_leak, judge, streaks
+from stockade.lab.game.shown import AnswerShown, EngineShown, Feedback, KeyShown, NearShown
+from stockade.lab.game.standing import all_right, points_of
+from stockade.lab.pack.scenario import Live, Scenario
+
+LIVE_NOTES = {
+    Live.YES: "",
+    Live.CONTENT: "To decide this for real the gateway has to open TLS, which this version does not: "
+    "a real try is refused before the request is read.",
+    Live.NO: "Nothing leaves here, so there is nothing to try for real.",
+}
+NOT_IN_THE_LINE = "The line alone does not show what decides here; the key rests on a look inside."
+
+
+def present_feedback(book: Book, state: RoundState, index: int) -> Feedback:
+    """All about an answered event."""
+    step = state.steps[index]
+    row, given, points = book.find(step.scenario), step.given, points_of(book, state, index)
+    assert given is not None
+    assert points is not None
+    decision = book.decide(row)
+    return Feedback(
+        index=index,
+        scenario=row.id,
+        answer=_show_answer(given, step.hints),
+        key=_show_key(row),
+        right=judge(row.key, given.answer),
+        points=points,
+        is_leak=is_leak(row.key, given.answer),
+        is_block=is_block(row.key, given.answer),
+        event=row.event,
+        technique=row.technique,
+        cue=row.cue,
+        why=row.why,
+        source=row.source,
+        rests_on=book.rests_on(row),
+        engine=EngineShown(
+            decision.verdict.word,
+            str(decision.risk),
+            str(decision.control),
+            str(decision.reason),
+            decision.why,
+        ),
+        near=_show_near(book, row),
+        live=str(row.live),
+        live_note=LIVE_NOTES[row.live]
+        if row.is_seen_by_the_line
+        else f"{NOT_IN_THE_LINE} {LIVE_NOTES[row.live]}",
+        streak=streaks(all_right(book, state)[: index + 1])[0],
+    )
+
+
+def _show_answer(given: Given, hints: int) -> AnswerShown:
+    answer = given.answer
+    return AnswerShown(answer.decision.word, str(answer.risk), str(answer.control), given.ms, hints)
+
+
+def _show_key(row: Scenario) -> KeyShown:
+    key = row.key
+    return KeyShown(key.verdict.word, str(key.risk), str(key.control), str(key.place))
+
+
+def _show_near(book: Book, row: Scenario) -> NearShown | None:
+    near = book.near(row)
+    if near is None:
+        return None
+    return NearShown(
+        near.id,
+        near.attempt,
+        str(near.phase),
+        str(near.identity),
+        _show_key(near),
+        tell_difference(row, near),
+    )

@@ -1,0 +1,137 @@
+"""The task of policy as the answer: what the executor needs, in words, and a text to begin with.
+
+It is derived from the pack's own policy and from the legitimate events that it lets through. Hosts and
+purposes are told, since nobody can guess them; ports, methods, paths and sizes show in examples only.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from stockade.lab.game.book import Book
+from stockade.lab.pack.scenario import Scenario
+from stockade.vocabulary import Phase, PlaceClass, Verdict
+
+_EXAMPLES = 3
+_SHOWN = 120
+
+_PURPOSE = {
+    PlaceClass.DOCS: "reads documentation",
+    PlaceClass.MODEL_PROVIDER: "asks its model, without a key of its own",
+    PlaceClass.MIRROR: "fetches what was vetted",
+    PlaceClass.CODE_HOST: "fetches one repository, and pushes nothing",
+    PlaceClass.DATASET_HUB: "fetches its training data",
+    PlaceClass.RUBRIC: "reads rubrics and hands results in",
+    PlaceClass.SEARCH: "asks the declared search tool",
+    PlaceClass.INTERNAL: "calls a declared service inside",
+    PlaceClass.MESSAGING: "reports to the team's own channel",
+    PlaceClass.OBJECT_STORE: "stores the results of this run",
+    PlaceClass.TELEMETRY: "reports to the run's own collector",
+    PlaceClass.APPROVED_TEST: "tests an approved site",
+    PlaceClass.LOCAL: "runs the programs of its job",
+}
+
+
+class Example(Struct, frozen=True):
+    """An attempt that has to pass."""
+
+    attempt: str
+    phase: str
+    identity: str
+    answers: tuple[str, ...]
+
+
+class Need(Struct, frozen=True, rename={"place": "class"}):
+    """One place that the work needs.
+
+    Attributes:
+        watched: It has to pass under record (`proxy`), not unseen.
+    """
+
+    place: str
+    host: str
+    what: str
+    watched: bool
+    examples: tuple[Example, ...]
+
+
+class Task(Struct, frozen=True):
+    """What is to be written, and a text to begin with."""
+
+    text: str
+    task: str
+    needs: tuple[Need, ...]
+
+
+def tell_task(book: Book) -> Task:
+    """The task and the starting text of a pack."""
+    needed = [row for row in book.pack.scenarios if row.is_legitimate]
+    needs = []
+    for rule in book.pack.policy.rules:
+        rows = [row for row in needed if book.decide(row).rule == rule.origin]
+        if rows and rule.level is not Verdict.DENY:
+            place = rule.place or PlaceClass.UNKNOWN
+            needs.append(_tell_need(str(place), rule.host.text, _tell_what(rows, place, rule.why), rows))
+    commands = [row for row in needed if row.words[0] == "exec"]
+    if commands:
+        needs.append(_tell_need("local", "programs", _tell_what(commands, PlaceClass.LOCAL, None), commands))
+    return Task(_starting_text(), _TASK, tuple(needs))
+
+
+def _tell_need(place: str, host: str, what: str, rows: list[Scenario]) -> Need:
+    return Need(place, host, what, rows[0].key.verdict is Verdict.PROXY, tuple(_examples(rows)))
+
+
+def _tell_what(rows: list[Scenario], place: PlaceClass, why: str | None) -> str:
+    """Who does what there, and when: `In setup the agent fetches what was vetted.`"""
+    who = " and ".join(dict.fromkeys(f"the {row.identity}" for row in rows))
+    seen = {row.phase for row in rows}
+    named = [str(phase) for phase in Phase if phase in seen]
+    phases = "every phase" if len(named) == len(Phase) else " and ".join(named)
+    what = _PURPOSE.get(place, "calls what the task names")
+    return f"In {phases} {who} {what}{f' ({why})' if why else ''}."
+
+
+def _examples(rows: list[Scenario]) -> list[Example]:
+    """The first rows that differ, cut where a line is very long."""
+    found: dict[Example, None] = {}
+    for row in rows:
+        attempt = row.attempt if len(row.attempt) <= _SHOWN else f"{row.attempt[: _SHOWN - 1]}…"
+        example = Example(attempt, str(row.phase), str(row.identity), tuple(map(str, row.answers)))
+        found[example] = None
+    return list(found)[:_EXAMPLES]
+
+
+_TASK = (
+    "Write the policy that this executor should run under. Everything below has to work, in the phases "
+    "named and for whom it is named; everything else stays denied, and while it is scored no answer or "
+    "rubric may be reached by the agent. Where a request has to be watched, use `proxy` and say which "
+    "methods and paths are meant. A private address takes an entry under `internal:`, programs one under "
+    "`exec:`. The whole bank is then decided under your text: what leaks and what breaks is listed."
+)
+
+
+def _starting_text() -> str:
+    """A policy that loads, permits nothing yet, and shows the shape."""
+    return """\
+# What this policy does not permit is denied.
+version: 1
+
+rules: []
+# - allow: docs.some.test            # a tunnel: who, where, when and how many bytes are recorded
+#   class: docs
+# - proxy: api.some.test             # opened and watched: say what is meant
+#   methods: [GET]
+#   paths: [/v1/**]
+#   phases: [setup, work]
+
+rubric: []                           # closed to the agent while scoring, whatever a rule says
+
+internal: []                         # the only private addresses that may be reached
+# - {host: app.some.test, networks: [10.0.0.0/24], ports: [8080]}
+
+unknown: deny
+
+exec:
+  allow: []                          # besides the command that was launched
+"""
