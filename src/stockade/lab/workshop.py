@@ -5,7 +5,8 @@ Pure data, and the learner's place in it. What the half day leaves is made in `w
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -177,7 +178,7 @@ STEPS = (
         ),
         see="Where you hesitate is what you do not know yet.",
         done_when="Your listener can say in one sentence what is claimed, and one thing that is not covered.",
-        page="#/gaps",
+        page="#/progress",
     ),
     Step(
         key="record",
@@ -211,21 +212,59 @@ class Progress(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def parse_progress(data: bytes) -> Progress:
-    """What a browser sent, or a store kept.
+    """What a store kept.
 
     Raises:
         UserError: It is not that, or names a step or a question that does not exist.
     """
+    return _verified(_decode(data, Progress))
+
+
+class Change(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a page sends: only what has changed, so that two tabs do not undo each other's work.
+
+    Attributes:
+        ticks: Steps by key: done or not.
+        notes: New texts by the questions' keys.
+    """
+
+    ticks: dict[str, bool] = {}
+    notes: dict[str, str] = {}
+
+
+def change_progress(progress: Progress, data: bytes) -> Progress:
+    """Progress after what a page sent (`PUT /api/workshop`).
+
+    Raises:
+        UserError: It is no change, or names a step or a question that does not exist.
+    """
+    change = _decode(data, Change)
+    _demand_steps(change.ticks)
+    ticked = {**dict.fromkeys(progress.done, True), **change.ticks}
+    done = tuple(step.key for step in STEPS if ticked.get(step.key))
+    notes = {**progress.notes, **change.notes}
+    return _verified(Progress(done=done, notes=notes, evidence=progress.evidence))
+
+
+T = TypeVar("T")
+
+
+def _decode(data: bytes, kind: type[T]) -> T:
     try:
-        progress = msgspec.json.decode(data, type=Progress)
+        return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UserError("bad-progress", f"this is no progress of a workshop: {error}") from error
-    for known, given, what in (
-        ({step.key for step in STEPS}, set(progress.done), "step"),
-        ({question.key for question in QUESTIONS}, progress.notes.keys(), "question"),
-    ):
-        if unknown := sorted(given - known):
-            raise UserError(f"unknown-{what}", f"there is no {what} {unknown[0]!r}")
+
+
+def _demand_steps(given: Iterable[str]) -> None:
+    if unknown := sorted(set(given) - {step.key for step in STEPS}):
+        raise UserError("unknown-step", f"there is no step {unknown[0]!r}")
+
+
+def _verified(progress: Progress) -> Progress:
+    _demand_steps(progress.done)
+    if unknown := sorted(progress.notes.keys() - {question.key for question in QUESTIONS}):
+        raise UserError("unknown-question", f"there is no question {unknown[0]!r}")
     if long := [key for key, text in progress.notes.items() if len(text) > ANSWER_LIMIT]:
         raise UserError("long-note", f"{long[0]}: more than {ANSWER_LIMIT} characters")
     if len(progress.evidence) > _PATH_LIMIT:
@@ -238,7 +277,7 @@ def encode_progress(progress: Progress) -> bytes:
     return msgspec.json.encode(progress, order="sorted")
 
 
-def tell_workshop(progress: Progress) -> dict[str, Any]:
+def tell_workshop(progress: Progress, has_policy: bool) -> dict[str, Any]:
     """All that the page shows, as `GET /api/workshop` gives it."""
     return {
         "minutes": MINUTES,
@@ -251,11 +290,12 @@ def tell_workshop(progress: Progress) -> dict[str, Any]:
             for question in QUESTIONS
         ],
         "evidence": progress.evidence,
-        "missing": list_missing(progress),
+        "missing": list_missing(progress, has_policy),
     }
 
 
-def list_missing(progress: Progress) -> list[str]:
-    """What a record of the half day still needs: keys of questions, and `evidence`."""
-    missing = [one.key for one in QUESTIONS if not progress.notes.get(one.key, "").strip()]
-    return missing if progress.evidence else [*missing, "evidence"]
+def list_missing(progress: Progress, has_policy: bool) -> list[str]:
+    """What a record of the half day still needs: `policy`, `evidence`, and keys of questions."""
+    needs = {"policy": has_policy, "evidence": progress.evidence}
+    needs |= {one.key: progress.notes.get(one.key, "").strip() for one in QUESTIONS}
+    return [key for key, given in needs.items() if not given]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, field
@@ -139,6 +139,25 @@ def see_evidence(folder: Path) -> Evidence:
         counts=dict(report.statement.predicate.points.verdict.counts),
         signed_by=report.signed_by,
     )
+
+
+def verify_folder(path: str) -> dict[str, Any]:
+    """What `stockade evidence verify` says of a folder, for the page, with its digest and exit code.
+
+    Raises:
+        UserError: There is no such folder, or it may not be looked at.
+    """
+    from stockade.evidence.report import report_lines, report_object
+    from stockade.evidence.verify import verify_evidence
+
+    folder = Path(path.strip() or "?").expanduser().absolute()
+    report = verify_evidence(folder)
+    return {
+        **report_object(folder, report),
+        "lines": report_lines(folder, report),
+        "exit_code": report.exit_code,
+        "statement_sha256": hashlib.sha256(report.payload).hexdigest() if report.verifies else None,
+    }
 
 
 def workshop_record(

@@ -8,13 +8,20 @@ import re
 import shlex
 from importlib import import_module
 
-import msgspec
 import pytest
 
 from stockade.cli.main import COMMANDS
 from stockade.errors import UserError
 from stockade.evidence.questions import QUESTIONS
-from stockade.lab.workshop import MINUTES, STEPS, Progress, encode_progress, parse_progress, tell_workshop
+from stockade.lab.workshop import (
+    MINUTES,
+    STEPS,
+    Progress,
+    change_progress,
+    encode_progress,
+    parse_progress,
+    tell_workshop,
+)
 
 STOCKADE = [
     command.text
@@ -79,14 +86,37 @@ def test_anything_else_is_refused(sent: bytes, code: str) -> None:
     assert refused.value.code == code
 
 
+def test_a_change_touches_what_it_names_and_nothing_else() -> None:
+    before = Progress(done=("read", "policy"), notes={"what": "a", "why": "b"}, evidence="/x")
+    after = change_progress(before, b'{"ticks":{"record":true,"read":false},"notes":{"why":"c"}}')
+    assert after == Progress(done=("policy", "record"), notes={"what": "a", "why": "c"}, evidence="/x")
+    assert change_progress(before, b"{}") == before
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"[]", "bad-progress"),
+        (b'{"ticks":{"read":"yes"}}', "bad-progress"),
+        (b'{"evidence":"/elsewhere"}', "bad-progress"),  # that is set by verifying it
+        (b'{"ticks":{"fly":true}}', "unknown-step"),
+        (b'{"ticks":{"fly":false}}', "unknown-step"),
+        (b'{"notes":{"whence":"x"}}', "unknown-question"),
+    ],
+)
+def test_any_other_change_is_refused(sent: bytes, code: str) -> None:
+    with pytest.raises(UserError) as refused:
+        change_progress(Progress(), sent)
+    assert refused.value.code == code
+
+
 def test_the_page_is_told_steps_notes_and_what_is_missing() -> None:
-    told = tell_workshop(Progress(done=("read",), notes={"what": "a claim", "why": " "}))
+    told = tell_workshop(Progress(done=("read",), notes={"what": "a claim", "why": " "}), has_policy=False)
     json.dumps(told)
     assert [step["is_done"] for step in told["steps"]] == [True] + [False] * 8
     assert told["steps"][3]["commands"][0]["text"] == STEPS[3].commands[0].text
     assert [one["key"] for one in told["questions"]] == [one.key for one in QUESTIONS]
     assert told["questions"][0]["note"] == "a claim"
-    assert told["missing"] == [one.key for one in QUESTIONS[1:]] + ["evidence"]
+    assert told["missing"] == ["policy", "evidence", *(one.key for one in QUESTIONS[1:])]
     whole = Progress(notes={one.key: "so" for one in QUESTIONS}, evidence="/x")
-    assert tell_workshop(whole)["missing"] == []
-    assert msgspec.json.encode(told)
+    assert tell_workshop(whole, has_policy=True)["missing"] == []
