@@ -158,12 +158,13 @@ STEPS = (
         minutes=30,
         do=(
             "Answer the eight questions about this record, in writing, below. Short and definite beats long.",
+            "Save the answers as a file, and sign them into the evidence with the command.",
             "Better still: review the record of the person beside you, and let them review yours.",
         ),
         see="By the command the answers are signed and bound to this very record; here they go into yours.",
-        done_when="All eight have an answer that names a point of the record.",
+        done_when="All eight have an answer that names a point of the record, and `verify` names a reviewer.",
         commands=(
-            Command(f"stockade evidence review {FOLDER}", "asks the eight questions and signs the answers"),
+            Command(f"stockade evidence review {FOLDER} --answers answers.json", "signs the answers"),
             Command(f"stockade evidence verify {FOLDER}", "now names the reviewer"),
         ),
     ),

@@ -123,7 +123,22 @@ function VerifyFolder({ evidence, onVerified }) {
 }
 
 function Questions({ questions, onSaved }) {
-  return html`<div class="questions">${questions.map((one) => html`<${Question} key=${one.key} one=${one} onSaved=${onSaved} />`)}</div>`;
+  const whole = questions.every((one) => one.note.trim());
+  return html`<div class="questions">
+    ${questions.map((one) => html`<${Question} key=${one.key} one=${one} onSaved=${onSaved} />`)}
+    <button type="button" disabled=${!whole} onClick=${() => keepAnswers(questions)}>Save my answers as answers.json</button>
+    ${!whole && html`<p class="help">All eight need an answer first.</p>`}
+  </div>`;
+}
+
+/** A file of the browser's own making, for `stockade evidence review --answers`: nothing is asked of the server. */
+function keepAnswers(questions) {
+  const answers = Object.fromEntries(questions.map((one) => [one.key, one.note]));
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([`${JSON.stringify(answers, null, 2)}\n`], { type: "application/json" }));
+  link.download = "answers.json";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 function Question({ one, onSaved }) {
