@@ -96,7 +96,7 @@ const SECTIONS = [
           ],
           [
             "You press “run it”",
-            "A worker makes the attempt for real, in its room: a network of its own with no way out, whose connections all arrive at the gateway. The gateway decides by the card, writes the record, and dials only what is permitted.",
+            "A worker makes the attempt for real, in its room: a network of its own with no way out, whose connections all arrive at the gateway. The gateway decides by the card (without the conditions for which it would have to open TLS), writes the record, and dials only what is permitted.",
             "Into a sealed range: two network namespaces joined to each other and to nothing else. There is no uplink, so nothing can leave the machine, whatever is wrong with the sandbox.",
           ],
           [
