@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from stockade.evidence.verify import Report
 
 EVIDENCE_OPEN = 6
-_RESULTS = ("blocked", "leaked", "inconclusive", "not-supported")
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -71,83 +70,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
+    from stockade.evidence.report import report_lines, report_object
     from stockade.evidence.verify import verify_evidence
 
     report = verify_evidence(args.folder, args.key)
     if args.json:
-        print(json.dumps(_report_object(args.folder, report)))
+        print(json.dumps(report_object(args.folder, report)))
     else:
-        print("\n".join(_report_lines(args.folder, report)))
+        print("\n".join(report_lines(args.folder, report)))
     return report.exit_code
-
-
-def _report_object(folder: Path, report: Report) -> dict[str, Any]:
-    points = report.statement.predicate.points if report.statement else None
-    review = report.review
-    return {
-        "folder": str(folder),
-        "sealed": report.is_sealed,
-        "verifies": report.verifies,
-        "faults": [{"file": one.file, "problem": one.problem} for one in report.faults],
-        "signed_by": report.signed_by or None,
-        "key_pinned": report.is_pinned,
-        "files": len(points.integrity.files) if points else None,
-        "result": report.statement.predicate.result if report.statement else None,
-        "counts": points.verdict.counts if points else None,
-        "valid_until": points.verdict.valid_until if points else None,
-        "expired": _is_expired(points.verdict.valid_until) if points else None,
-        "review": None
-        if review is None
-        else {"reviewer": review.reviewer, "reviewed": review.reviewed, "signed_by": review.signed_by},
-    }
-
-
-_RESULT_MEANS = {"WARNED": " (not the whole catalogue, or a layer was given up)"}
-
-
-def _report_lines(folder: Path, report: Report) -> list[str]:
-    if not report.is_sealed:
-        return [f"{folder}: open: there is no evidence.json, so this is no finished evidence"]
-    lines = [f"FAULT {one.file}: {one.problem}" for one in report.faults]
-    if not report.verifies:
-        return [*lines, f"{folder}: does not verify"]
-    assert report.statement is not None
-    points = report.statement.predicate.points
-    pinned = "the key that you asked for" if report.is_pinned else "key not pinned"
-    lines.append(f"{folder}: verifies: {len(points.integrity.files)} files are as they were signed")
-    lines.append(f"signed by {report.signed_by}, {pinned}")
-    counts = ", ".join(f"{points.verdict.counts.get(word, 0)} {word}" for word in _RESULTS)
-    result = report.statement.predicate.result
-    lines.append(f"it says: {result}{_RESULT_MEANS.get(result, '')}: {counts}")
-    until = points.verdict.valid_until
-    if result == "FAILED":
-        lines.append("the files are what they were, and what they say is that the containment was not shown")
-    elif _is_expired(until):
-        lines.append(f"it was meant to hold until {until}, which is past")
-    else:
-        lines.append(f"valid until {until}")
-    if report.review is None:
-        lines.append("review: none yet (`stockade evidence review DIR`)")
-    else:
-        by = (
-            "the same key as the evidence"
-            if report.review.signed_by == report.signed_by
-            else report.review.signed_by
-        )
-        lines.append(
-            f"review: by {report.review.reviewer!a} on {_plain(report.review.reviewed[:10])}, signed by {by}"
-        )
-    return lines
-
-
-def _plain(text: str) -> str:
-    return ascii(text)[1:-1]
-
-
-def _is_expired(until: str) -> bool:
-    from datetime import UTC, date, datetime
-
-    return datetime.now(UTC).date() > date.fromisoformat(until)
 
 
 # review
@@ -216,7 +147,9 @@ def _print_review(report: Report, as_json: bool) -> None:
         fields = ("reviewer", "reviewed", "signed_by", "answers")
         print(json.dumps({name: getattr(review, name) for name in fields}))
         return
-    print(f"# reviewed by {review.reviewer!a} on {_plain(review.reviewed)}, signed by {review.signed_by}")
+    print(
+        f"# reviewed by {review.reviewer!a} on {ascii(review.reviewed)[1:-1]}, signed by {review.signed_by}"
+    )
     for question in QUESTIONS:
         print(f"\n{question.text}\n{_indent(review.answers[question.key])}")
 

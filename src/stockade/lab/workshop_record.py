@@ -1,0 +1,298 @@
+"""What a learner takes home: an in-toto statement of the half day, signed with the learner's key.
+
+It says what was done, the policy that was written with its two numbers, which evidence was made, and
+the eight answers. What can be computed again is: the policy stands in it as text, and whoever
+verifies replays the bank with it. What cannot be (steps ticked by hand, who the learner is) is
+called a claim of the learner's, in the record itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct, field
+
+from stockade.errors import IntegrityError, UserError
+from stockade.evidence.envelope import parse_envelope, sign, verify_signature
+from stockade.evidence.keys import fingerprint, parse_public_key, write_public_key
+from stockade.evidence.points import STATEMENT_TYPE, Descriptor
+from stockade.evidence.review import pick_answers
+from stockade.lab.workshop import STEPS
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+WORKSHOP_TYPE = "urn:stockade:lab-workshop:v1"
+NAME_LIMIT = 200
+POLICY_LIMIT = 256 << 10
+CLAIMS = (
+    "The learner's name, the ticked steps and the answers are the learner's word.",
+    "The two numbers are computed again from the policy's text and the bank when this record is verified.",
+    "The evidence is named by digest: verify its folder to see what it shows.",
+    "The signature says which key signed and not when; the time is that of the learner's machine.",
+)
+
+
+class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Keys are camelCase, as in in-toto; one that is not known is an error."""
+
+
+class Played(Part, frozen=True):
+    """The bank that the policy was replayed on."""
+
+    name: str
+    digest: str
+
+
+class Replayed(Part, frozen=True):
+    """What the bank's replay under the learner's policy came to; numbers of events.
+
+    Attributes:
+        leaks: Let through, and should not have been.
+        breakages: Refused, and should not have been.
+        right: Called as the key says.
+        total: All events that were replayed.
+        waiting: Not judged, since the line does not show what decides.
+    """
+
+    leaks: int
+    breakages: int
+    right: int
+    total: int
+    waiting: int
+
+
+class Policy(Part, frozen=True):
+    """The learner's policy."""
+
+    text: str
+    sha256: str
+    replay: Replayed
+
+
+class Evidence(Part, frozen=True):
+    """The evidence that the learner made, as it verified when this record was written."""
+
+    statement_sha256: str
+    result: str
+    counts: dict[str, int]
+    signed_by: str
+
+
+class HalfDay(Part, frozen=True):
+    """The predicate.
+
+    Attributes:
+        made: RFC 3339, in UTC.
+        done: Keys of the steps that the learner ticked, in the order of the half day.
+        answers: The eight, by key.
+        claims: How far each part can be believed.
+    """
+
+    learner: str
+    made: str
+    software: str
+    bank: Played
+    done: list[str]
+    policy: Policy
+    evidence: Evidence
+    answers: dict[str, str]
+    public_key: str
+    claims: list[str]
+
+
+class WorkshopStatement(Struct, frozen=True, kw_only=True):
+    """in-toto Statement v1 about the learner's policy and evidence."""
+
+    subject: list[Descriptor]
+    predicate: HalfDay
+    type: str = field(name="_type", default=STATEMENT_TYPE)
+    predicate_type: str = field(name="predicateType", default=WORKSHOP_TYPE)
+
+
+Replay = Callable[[str], Replayed]
+
+
+def see_evidence(folder: Path) -> Evidence:
+    """What a folder of evidence says, if it verifies now.
+
+    Raises:
+        UserError: There is none, or it is not finished.
+        IntegrityError: It does not verify.
+    """
+    from stockade.evidence.verify import verify_evidence
+
+    report = verify_evidence(folder)
+    if not report.is_sealed:
+        raise UserError("evidence-open", f"{folder} holds no finished evidence")
+    if report.faults:
+        fault = report.faults[0]
+        raise IntegrityError("evidence-fault", f"{fault.file}: {fault.problem}")
+    assert report.statement is not None  # sealed and without a fault
+    return Evidence(
+        statement_sha256=hashlib.sha256(report.payload).hexdigest(),
+        result=report.statement.predicate.result,
+        counts=dict(report.statement.predicate.points.verdict.counts),
+        signed_by=report.signed_by,
+    )
+
+
+def verify_folder(path: str) -> dict[str, Any]:
+    """What `stockade evidence verify` says of a folder, for the page, with its digest and exit code.
+
+    Raises:
+        UserError: There is no such folder, or it may not be looked at.
+    """
+    from stockade.evidence.report import report_lines, report_object
+    from stockade.evidence.verify import verify_evidence
+
+    folder = Path(path.strip() or "?").expanduser().absolute()
+    report = verify_evidence(folder)
+    return {
+        **report_object(folder, report),
+        "lines": report_lines(folder, report),
+        "exit_code": report.exit_code,
+        "statement_sha256": hashlib.sha256(report.payload).hexdigest() if report.verifies else None,
+    }
+
+
+def workshop_record(
+    *,
+    learner: str,
+    made: str,
+    software: str,
+    bank: Played,
+    done: tuple[str, ...],
+    policy_text: str,
+    replayed: Replayed,
+    evidence: Evidence,
+    answers: Mapping[str, str],
+    key: Ed25519PrivateKey,
+) -> bytes:
+    """The file that a learner downloads.
+
+    Raises:
+        UserError: An answer is missing, or the name or the policy is too long or empty.
+    """
+    name = learner.strip()
+    if not name or len(name) > NAME_LIMIT:
+        raise UserError("bad-name", f"a name has 1 to {NAME_LIMIT} characters")
+    if not policy_text.strip() or len(policy_text.encode()) > POLICY_LIMIT:
+        raise UserError("bad-policy", f"a policy of at most {POLICY_LIMIT >> 10} KiB is needed")
+    digest = hashlib.sha256(policy_text.encode()).hexdigest()
+    said = HalfDay(
+        learner=name,
+        made=made,
+        software=software,
+        bank=bank,
+        done=[step.key for step in STEPS if step.key in done],
+        policy=Policy(text=policy_text, sha256=digest, replay=replayed),
+        evidence=evidence,
+        answers=pick_answers(answers),
+        public_key=write_public_key(key.public_key()).decode(),
+        claims=list(CLAIMS),
+    )
+    statement = WorkshopStatement(subject=_list_subjects(said), predicate=said)
+    return sign(msgspec.json.encode(statement, order="sorted"), key)
+
+
+def _list_subjects(said: HalfDay) -> list[Descriptor]:
+    digests = {"policy": said.policy.sha256, "evidence": said.evidence.statement_sha256}
+    return [Descriptor(name=name, digest={"sha256": digest}) for name, digest in digests.items()]
+
+
+class Verified(Struct, frozen=True):
+    """A record that verifies.
+
+    Attributes:
+        is_replayed: The two numbers were computed again; else the bank is not the one that is here.
+    """
+
+    said: HalfDay
+    signed_by: str
+    is_replayed: bool
+
+
+def verify_workshop_record(
+    data: bytes, *, replay: Replay, bank_digest: str, pinned: str | None = None
+) -> Verified:
+    """A record, if it is whole, signed by the key that it names, and its numbers are right.
+
+    Args:
+        replay: Replays the bank that is here under a policy's text.
+        bank_digest: That bank's digest.
+        pinned: Fingerprint of the key that must have signed.
+
+    Raises:
+        IntegrityError: It is not.
+    """
+    envelope = parse_envelope(data)
+    try:
+        statement = msgspec.json.decode(envelope.payload, type=WorkshopStatement)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise IntegrityError("bad-record", f"this is no record of a workshop: {error}") from error
+    said = statement.predicate
+    key = parse_public_key(said.public_key.encode())
+    verify_signature(envelope, key)
+    signed_by = fingerprint(key)
+    if pinned is not None and pinned != signed_by:
+        raise IntegrityError("wrong-key", f"it is signed by {signed_by}, and not by the key asked for")
+    if (statement.type, statement.predicate_type) != (STATEMENT_TYPE, WORKSHOP_TYPE):
+        raise IntegrityError(
+            "bad-record", f"this is no record of a workshop but {statement.predicate_type!r}"
+        )
+    _verify_shape(statement)
+    is_here = said.bank.digest == bank_digest
+    if is_here and (found := _replay_again(replay, said.policy.text)) != said.policy.replay:
+        raise IntegrityError(
+            "wrong-numbers",
+            f"its policy gives {found.leaks} leaks and {found.breakages} breakages, and not "
+            f"{said.policy.replay.leaks} and {said.policy.replay.breakages}",
+        )
+    return Verified(said, signed_by, is_here)
+
+
+def _verify_shape(statement: WorkshopStatement) -> None:
+    said = statement.predicate
+    if said.policy.sha256 != hashlib.sha256(said.policy.text.encode()).hexdigest():
+        raise IntegrityError("bad-record", "the policy's digest is not that of its text")
+    if statement.subject != _list_subjects(said):
+        raise IntegrityError("bad-record", "what it is about is not what it tells of")
+    if said.done != [step.key for step in STEPS if step.key in said.done]:
+        raise IntegrityError("bad-record", "its steps are not those of the half day")
+    try:
+        answers = pick_answers(said.answers)
+    except UserError as error:
+        raise IntegrityError("bad-record", error.message) from error
+    if answers != said.answers:
+        raise IntegrityError("bad-record", "an answer is not written as it is signed")
+
+
+def _replay_again(replay: Replay, text: str) -> Replayed:
+    try:
+        return replay(text)
+    except UserError as error:
+        raise IntegrityError("wrong-numbers", f"its policy does not load: {error.message}") from error
+
+
+def record_lines(found: Verified) -> list[str]:
+    """What a verified record says, for people; whatever in it is foreign is shown escaped."""
+    said, replayed = found.said, found.said.policy.replay
+    how = "computed again" if found.is_replayed else "not computed again: it was another bank"
+    counts = ", ".join(f"{count} {_plain(word)}" for word, count in sorted(said.evidence.counts.items()))
+    return [
+        f"a half day of {said.learner!a}, written {_plain(said.made)}",
+        f"signed by {found.signed_by}",
+        f"policy {said.policy.sha256[:16]}…: {replayed.leaks} leaks, {replayed.breakages} breakages, "
+        f"{replayed.right} of {replayed.total} right ({how})",
+        f"evidence {_plain(said.evidence.statement_sha256[:16])}…: {_plain(said.evidence.result)}: {counts}",
+        f"steps ticked: {len(said.done)} of {len(STEPS)}; eight questions answered",
+    ]
+
+
+def _plain(text: str) -> str:
+    return ascii(text)[1:-1]

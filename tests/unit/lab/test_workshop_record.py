@@ -1,0 +1,181 @@
+"""The record of a half day: signed, bound to policy and evidence, and its numbers computed again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from stockade.errors import IntegrityError, UserError
+from stockade.evidence.envelope import parse_envelope, sign
+from stockade.evidence.keys import fingerprint
+from stockade.evidence.questions import QUESTIONS
+from stockade.lab.workshop_record import (
+    Evidence,
+    Played,
+    Replayed,
+    Verified,
+    record_lines,
+    verify_workshop_record,
+    workshop_record,
+)
+
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
+OTHER = Ed25519PrivateKey.from_private_bytes(bytes(31) + b"\1")
+BANK = "ba" * 32
+POLICY = "version: 1\nrules:\n  - allow: docs.python.org\n"
+NUMBERS = Replayed(leaks=1, breakages=70, right=100, total=171, waiting=2)
+EVIDENCE = Evidence(
+    statement_sha256="5e" * 32, result="WARNED", counts={"blocked": 17, "leaked": 0}, signed_by="ab" * 32
+)
+GIVEN: dict[str, Any] = {
+    "learner": "A. Learner",
+    "made": "2026-12-01T12:00:00Z",
+    "software": "stockade 0.1",
+    "bank": Played(name="bank", digest=BANK),
+    "done": ("record", "read"),
+    "policy_text": POLICY,
+    "replayed": NUMBERS,
+    "evidence": EVIDENCE,
+    "answers": {one.key: f"My answer to {one.text}" for one in QUESTIONS},
+    "key": KEY,
+}
+
+
+def make(**changed: Any) -> bytes:
+    return workshop_record(**{**GIVEN, **changed})
+
+
+def verify(data: bytes, **changed: Any) -> Verified:
+    given: dict[str, Any] = {"replay": lambda text: NUMBERS, "bank_digest": BANK}
+    return verify_workshop_record(data, **{**given, **changed})
+
+
+def signed_anew(change: Any, key: Ed25519PrivateKey = KEY) -> bytes:
+    """A record whose signature holds, over a payload that `change` has had its way with."""
+    tree = json.loads(parse_envelope(make()).payload)
+    change(tree)
+    return sign(json.dumps(tree).encode(), key)
+
+
+def test_a_record_verifies_and_tells_what_was_done() -> None:
+    found = verify(make())
+    assert found.is_replayed
+    assert found.signed_by == fingerprint(KEY.public_key())
+    assert found.said.learner == "A. Learner"
+    assert found.said.done == ["read", "record"]  # in the order of the half day
+    assert found.said.policy.sha256 == hashlib.sha256(POLICY.encode()).hexdigest()
+    assert found.said.evidence == EVIDENCE
+    assert found.said.answers == GIVEN["answers"]
+    assert "1 leaks, 70 breakages" in "\n".join(record_lines(found))
+
+
+def test_it_is_an_in_toto_statement_about_policy_and_evidence() -> None:
+    tree = json.loads(base64.b64decode(json.loads(make())["payload"]))
+    assert tree["_type"] == "https://in-toto.io/Statement/v1"
+    assert tree["predicateType"] == "urn:stockade:lab-workshop:v1"
+    assert {one["name"]: one["digest"]["sha256"] for one in tree["subject"]} == {
+        "policy": hashlib.sha256(POLICY.encode()).hexdigest(),
+        "evidence": "5e" * 32,
+    }
+
+
+def test_every_changed_byte_is_refused() -> None:
+    data = make()
+    for place in range(len(data)):
+        changed = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        with pytest.raises(IntegrityError):
+            verify(changed)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", make()[:-1], make() + b"\n", sign(b"{}", KEY), sign(b"\xff", KEY)]
+)
+def test_what_is_no_record_is_refused(data: bytes) -> None:
+    with pytest.raises(IntegrityError):
+        verify(data)
+
+
+def test_another_key_than_the_one_named_is_refused_and_a_pinned_one_is_asked_for() -> None:
+    with pytest.raises(IntegrityError):
+        verify(signed_anew(lambda tree: None, OTHER))
+    assert verify(make(), pinned=fingerprint(KEY.public_key())).signed_by
+    with pytest.raises(IntegrityError, match="asked for"):
+        verify(make(), pinned=fingerprint(OTHER.public_key()))
+
+
+def test_numbers_that_the_policy_does_not_give_are_refused() -> None:
+    better = msgspec.structs.replace(NUMBERS, leaks=0, breakages=0, right=169)
+    with pytest.raises(IntegrityError, match="1 leaks and 70 breakages, and not 0 and 0"):
+        verify(make(replayed=better))
+
+
+def test_with_another_bank_it_says_that_nothing_was_computed_again() -> None:
+    found = verify(make(), bank_digest="00" * 32, replay=lambda text: pytest.fail("another bank"))
+    assert not found.is_replayed
+    assert "not computed again" in "\n".join(record_lines(found))
+
+
+def test_a_policy_that_does_not_load_is_refused() -> None:
+    def replay(text: str) -> Replayed:
+        raise UserError("bad-policy", "line 1")
+
+    with pytest.raises(IntegrityError, match="does not load"):
+        verify(make(), replay=replay)
+
+
+def put(*path: Any, value: Any) -> Any:
+    def change(tree: Any) -> None:
+        for name in path[:-1]:
+            tree = tree[name]
+        tree[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("_type", value="https://in-toto.io/Statement/v0.1"),
+        put("predicateType", value="urn:stockade:evidence-review:v1"),
+        put("subject", value=[]),
+        put("subject", 1, "digest", "sha256", value="00" * 32),
+        put("predicate", "policy", "text", value="version: 1\n"),
+        put("predicate", "done", value=["record", "read"]),
+        put("predicate", "done", value=["fly"]),
+        put("predicate", "answers", "why", value=""),
+        put("predicate", "answers", value={}),
+        put("predicate", "extra", value=1),
+    ],
+)
+def test_a_signed_record_that_does_not_hang_together_is_refused(change: Any) -> None:
+    assert verify(signed_anew(lambda tree: None))  # signed anew and unchanged it is taken
+    with pytest.raises(IntegrityError):
+        verify(signed_anew(change))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"learner": " "},
+        {"learner": "x" * 201},
+        {"policy_text": " \n"},
+        {"policy_text": "#" * ((256 << 10) + 1)},
+        {"answers": {**GIVEN["answers"], "why": " "}},
+        {"answers": {}},
+    ],
+)
+def test_a_half_day_with_a_part_missing_gives_no_record(changed: dict[str, Any]) -> None:
+    with pytest.raises(UserError):
+        make(**changed)
+
+
+def test_nothing_foreign_reaches_a_terminal() -> None:
+    evidence = msgspec.structs.replace(EVIDENCE, result="\x1b[2J", counts={"\x1b]0;x\x07": 1})
+    lines = record_lines(verify(make(learner="\x1b[31mred", made="\x1b[1m", evidence=evidence)))
+    assert "\x1b" not in "\n".join(lines)
