@@ -1,0 +1,78 @@
+/** The policy card that every event is judged under: its lines, numbered, with a search that leads from hit to hit. */
+
+import { html, useEffect, useMemo, useRef, useState } from "./vendor/preact-htm.js";
+import { api } from "./api.js";
+import { useKeys } from "./keys.js";
+import { Foreign } from "./text.js";
+
+let held = null; // one card a server start: loaded once for all rounds
+const load = () => (held ??= api.card().catch((error) => {
+  held = null;
+  throw error;
+}));
+
+export function useCard() {
+  const [card, setCard] = useState(null);
+  useEffect(() => void load().then(setCard, () => {}), []);
+  return card;
+}
+
+const isNarrow = () => matchMedia("(max-width: 1099px)").matches;
+
+/** @param {{line: number | null}} props the line to lead to, once the answer names it */
+export function CardPanel({ line }) {
+  const card = useCard();
+  const [open, setOpen] = useState(!isNarrow());
+  const [words, setWords] = useState("");
+  const [hit, setHit] = useState(0);
+  const lines = useRef(null);
+  const summary = useRef(null);
+  const hits = useMemo(() => findLines(card?.lines ?? [], words), [card, words]);
+  useEffect(() => setHit(0), [words]);
+  const target = words.trim() ? hits[hit] : line;
+  useEffect(() => {
+    if (target && open && lines.current) showLine(lines.current, target);
+  }, [target, open, card]);
+  useKeys((key) => {
+    if (key !== "p") return false;
+    setOpen(true);
+    requestAnimationFrame(() => lines.current?.focus());
+    return true;
+  });
+  const step = (by) => hits.length && setHit((hit + by + hits.length) % hits.length);
+  const onKey = (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    step(event.shiftKey ? -1 : 1);
+  };
+  return html`<details class="panel card" open=${open} onToggle=${(event) => setOpen(event.currentTarget.open)}>
+    <summary ref=${summary}><h2>Policy card</h2> <span class="soft">${card?.name ?? ""}</span></summary>
+    ${card && html`<div class="find"><label><span>Find</span> <input type="search" value=${words} autocomplete="off" spellcheck="false"
+        onInput=${(event) => setWords(event.currentTarget.value)} onKeyDown=${onKey} /></label>
+      <button type="button" class="quiet" onClick=${() => step(-1)} disabled=${!hits.length} aria-label="Hit before">↑</button>
+      <button type="button" class="quiet" onClick=${() => step(1)} disabled=${!hits.length} aria-label="Next hit">↓</button>
+      <span class="soft" role="status">${words.trim() ? (hits.length ? `${hit + 1} of ${hits.length}, line ${hits[hit]}` : "no hit") : ""}</span></div>
+    <div class="lines" tabindex="0" role="region" aria-label="Lines of the policy card" ref=${lines}>
+      <${Lines} lines=${card.lines} hits=${hits} target=${target} /></div>`}
+  </details>`;
+}
+
+function Lines({ lines, hits, target }) {
+  const marked = new Set(hits);
+  return html`<ol>${lines.map((text, at) => html`<li class=${`${at + 1 === target ? "target" : ""} ${marked.has(at + 1) ? "hit" : ""} ${text.trimStart().startsWith("#") ? "comment" : ""}`}
+    ><span class="number" aria-hidden="true">${at + 1}</span><code><${Foreign} text=${narrowed(text)} /></code></li>`)}</ol>`;
+}
+
+/** Columns that its author lined up with spaces would tear in a narrow panel; the indentation stays. */
+const narrowed = (text) => text.replace(/(?<=\S)[ ]{2,}/g, "  ");
+
+function findLines(lines, words) {
+  const wanted = words.trim().toLowerCase();
+  return wanted ? lines.flatMap((text, at) => (text.toLowerCase().includes(wanted) ? [at + 1] : [])) : [];
+}
+
+/** Scroll the card alone: the page stays where the learner reads. */
+function showLine(box, number) {
+  const line = box.querySelectorAll("li")[number - 1];
+  if (line) box.scrollTop = line.offsetTop - box.clientHeight / 3;
+}

@@ -1,0 +1,124 @@
+/** After a round: the grade and its reason, what leaked and what was blocked, how sharp the eye is, and what to do next. */
+
+import { html, useEffect, useState } from "./vendor/preact-htm.js";
+import { api, links } from "./api.js";
+import { startDrill } from "./drill.js";
+import { Explanation, headline } from "./feedback.js";
+import { Fault, useLab, useLoaded } from "./lab.js";
+import { EgressLog } from "./log.js";
+import { RiskMap } from "./map.js";
+import { GapLog, Questions } from "./review.js";
+import { go, href } from "./router.js";
+import { Sensitivity } from "./sensitivity.js";
+import { tellOtherTabs } from "./tabs.js";
+import { RequestLine, shortAttempt } from "./text.js";
+import { RightMark, RiskMark, VerdictMark, wholeOf } from "./words.js";
+
+export function DebriefPage({ id }) {
+  const { state } = useLab();
+  const { value: debrief, error, again } = useLoaded(() => api.debrief(id), [id]);
+  const { value: round } = useLoaded(() => api.round(id), [id]);
+  useEffect(() => void (document.title = "Debrief · Stockade lab"), []);
+  if (!debrief || !round) {
+    return html`<main class="page" id="main"><h1>Debrief</h1>${error && html`<${Fault} error=${error} again=${again} />`}</main>`;
+  }
+  const attempts = new Map(round.events.map((one) => [one.index, one]));
+  return html`<main class="page wide" id="main">
+    <h1>Debrief</h1>
+    <div class="debrief-top">
+      <${Result} round=${round} debrief=${debrief} />
+      <${ShareCard} round=${round} debrief=${debrief} />
+    </div>
+    <div class="two">
+      <${Rates} title="Leaks" none="None: nothing that should be denied got out." list=${debrief.leaks} attempts=${attempts} />
+      <${Rates} title="Wrong blocks" none="None: no needed work was stopped." list=${debrief.blocks} attempts=${attempts} />
+    </div>
+    <div class="two">
+      <section class="panel"><h2>How sharp, and which way you lean</h2>
+        <h3>This ${round.kind === "drill" ? "drill" : "round"}</h3><${Sensitivity} value=${debrief.sensitivity} />
+        ${overallOf(debrief) && html`<h3>All your rounds</h3><${Sensitivity} value=${overallOf(debrief)} />`}</section>
+      <${ByClass} list=${debrief.by_class} />
+    </div>
+    <${Missed} list=${debrief.missed} attempts=${attempts} />
+    <${Next} round=${round} />
+    <div class="drawn"><${EgressLog} round=${round} open=${() => go("round", id)} /><${RiskMap} round=${round} words=${state.words} /></div>
+    <div class="two"><${Questions} id=${id} questions=${debrief.questions} /><${GapLog} from=${id} first=${debrief.gap_log} /></div>
+  </main>`;
+}
+
+const overallOf = ({ overall }) => overall?.sensitivity ?? (overall?.n === undefined ? null : overall);
+
+function Result({ round, debrief }) {
+  return html`<section class="panel result">
+    ${debrief.grade && html`<p class="grade" aria-label=${`Grade ${debrief.grade}`}>${debrief.grade}</p>`}
+    <div><h2>${round.kind === "drill" ? "Drill" : `Tier ${round.tier}`}: ${debrief.percent == null ? "" : `${Number(debrief.percent).toFixed(1)} %`}</h2>
+      ${debrief.why_grade && html`<p>${debrief.why_grade}</p>`}
+      <p class="soft">${debrief.points} points, best streak ${round.best_streak}. Seed <code>${round.seed}</code>, bank <code>${round.bank_digest.slice(0, 12)}</code>.</p></div>
+  </section>`;
+}
+
+function ShareCard({ round, debrief }) {
+  if (round.status !== "done" || round.kind === "drill") return null;
+  return html`<section class="panel share"><h2>Your result</h2>
+    <img src=${links.shareCard(round.id)} width="320" height="168" alt=${`Share card: tier ${round.tier}, grade ${debrief.grade}, ${debrief.percent} percent`} />
+    <p class="actions"><a class="button" href=${links.result(round.id)} download>Signed result</a>
+      <a class="button" href=${links.shareCard(round.id)} download=${`stockade-lab-${round.id}.svg`}>Share card</a></p>
+    <p class="note">Made on this machine and sent nowhere. <code>stockade lab verify</code> checks the result.</p></section>`;
+}
+
+function Rates({ title, none, list, attempts }) {
+  return html`<section class="panel"><h2>${title} <span class="count-tag">${list.length}</span></h2>
+    ${list.length ? html`<ul class="plain-list">${list.map((one) => html`<li><code>${shortAttempt(one.attempt ?? attempts.get(one.index)?.attempt ?? "")}</code>
+      <span class="soft"> event ${one.index + 1}</span>${one.cue && html`<br />${one.cue}`}</li>`)}</ul>` : html`<p>${none}</p>`}</section>`;
+}
+
+const AXES = [["risk", "Risk"], ["control", "Control"], ["class", "Destination"]];
+
+function ByClass({ list }) {
+  const missed = list.filter((one) => one.right < one.total);
+  return html`<section class="panel"><h2>Missed classes</h2>${missed.length === 0 ? html`<p>None in this round.</p>` : html`
+    <div class="scroll" tabindex="0" role="region" aria-label="Missed classes"><table><thead><tr><th scope="col">What</th><th scope="col">Class</th><th scope="col" class="number">Right</th></tr></thead>
+      <tbody>${missed.map((one) => {
+        const [axis, text] = AXES.find(([name]) => one[name] !== undefined) ?? ["class", "Class"];
+        return html`<tr><td>${text}</td><td>${axis === "risk" ? html`<${RiskMark} risk=${one.risk} />` : html`<code>${one[axis]}</code>`}</td><td class="number">${one.right} of ${one.total}</td></tr>`;
+      })}</tbody></table></div>`}</section>`;
+}
+
+function Missed({ list, attempts }) {
+  return html`<section class="panel"><h2>Again, what was missed <span class="count-tag">${list.length}</span></h2>
+    ${list.length === 0 && html`<p>Nothing: all parts of all events were right.</p>`}
+    ${list.map((one) => {
+      const attempt = one.attempt ?? attempts.get(one.index)?.attempt ?? "";
+      return html`<details class="missed"><summary><${RightMark} value=${wholeOf(one.right)} whole /> <span>Event ${one.index + 1}</span> <code>${shortAttempt(attempt)}</code></summary>
+        <p><strong>${headline(one)}.</strong> You said <${VerdictMark} verdict=${one.answer.decision} />, <${RiskMark} risk=${one.answer.risk} />, <code>${one.answer.control}</code>;
+          the key is <${VerdictMark} verdict=${one.key.decision} />, <${RiskMark} risk=${one.key.risk} />, <code>${one.key.control}</code>.</p>
+        <${RequestLine} text=${attempt} /><${Explanation} feedback=${one} /></details>`;
+    })}</section>`;
+}
+
+function Next({ round }) {
+  const { refresh } = useLab();
+  const [fault, setFault] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const start = async (act) => {
+    setBusy(true);
+    try {
+      await act();
+    } catch (error) {
+      setFault(error);
+    }
+    setBusy(false);
+  };
+  const again = async () => {
+    const fresh = await api.startRound(round.tier);
+    await refresh();
+    tellOtherTabs();
+    go("round", fresh.id);
+  };
+  return html`<section class="panel" aria-label="What next">
+    <p class="actions"><button type="button" class="primary" disabled=${busy} onClick=${() => start(() => startDrill("missed", refresh))}>Drill what you missed</button>
+      ${round.kind === "drill" ? html`<button type="button" disabled=${busy} onClick=${() => start(() => startDrill("due", refresh))}>Next drill</button>`
+        : html`<button type="button" disabled=${busy} onClick=${() => start(again)}>Next round, tier ${round.tier}</button>`}
+      <a class="button" href=${href()}>To the start</a></p>
+    ${fault && html`<${Fault} error=${fault} />`}</section>`;
+}

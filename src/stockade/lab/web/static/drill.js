@@ -1,0 +1,44 @@
+/** Drills: short practice without clock and grade, from what is due, what looks alike, what was missed. */
+
+import { html, useState } from "./vendor/preact-htm.js";
+import { api } from "./api.js";
+import { Fault, useLab } from "./lab.js";
+import { go } from "./router.js";
+import { tellOtherTabs } from "./tabs.js";
+
+const KINDS = [
+  ["due", "Due now", "what the schedule says you are about to forget, then what you missed, then new ones"],
+  ["near-pairs", "Near-pairs", "two events that look alike and differ in what decides, one after the other"],
+  ["missed", "Missed", "only what you called wrong"],
+];
+
+export const startDrill = async (kind, refresh) => {
+  const round = await api.startDrill(kind);
+  await refresh();
+  tellOtherTabs();
+  go("round", round.id);
+};
+
+export function DrillButtons({ onFault }) {
+  const { state, refresh } = useLab();
+  const [busy, setBusy] = useState(false);
+  const start = async (kind) => {
+    setBusy(true);
+    try {
+      await startDrill(kind, refresh);
+    } catch (error) {
+      onFault(error);
+    }
+    setBusy(false);
+  };
+  return html`<ul class="drills">${KINDS.map(([kind, text, help]) => html`<li><button type="button" disabled=${busy} onClick=${() => start(kind)}>
+    ${text}${kind === "due" ? ` (${state.due})` : ""}</button><span>${help}</span></li>`)}</ul>`;
+}
+
+export function DrillPage() {
+  const [fault, setFault] = useState(null);
+  return html`<main class="page" id="main"><h1>Drill</h1>
+    <p class="lead">Up to ten events, without a clock and without a grade. Each answer moves the event in your schedule: right ones come back later and later.</p>
+    ${fault && html`<${Fault} error=${fault} />`}
+    <section class="panel" aria-label="Kinds of drill"><${DrillButtons} onFault=${setFault} /></section></main>`;
+}

@@ -1,0 +1,71 @@
+/** What is said at once after an answer: which parts are right, what gives it away, why, and on what it rests. */
+
+import { html, useEffect, useRef } from "./vendor/preact-htm.js";
+import { keyHint } from "./keys.js";
+import { RunIt } from "./live.js";
+import { href } from "./router.js";
+import { Foreign, RequestLine } from "./text.js";
+import { RightMark, RiskMark, VerdictMark, wholeOf } from "./words.js";
+
+export function Feedback({ round, feedback, next, isLast }) {
+  const title = useRef(null);
+  useEffect(() => title.current.focus(), []);
+  return html`<section class="panel feedback" aria-labelledby="feedback-title">
+    <div class="event-head"><h2 id="feedback-title" tabindex="-1" ref=${title}><${RightMark} value=${wholeOf(feedback.right)} whole /> <span class="headline">${headline(feedback)}</span></h2>
+      <p class="actions">${isLast
+        ? html`<a class="button primary" href=${href("round", round.id, "debrief")}>Debrief ${keyHint("n") && html`<kbd aria-hidden="true">n</kbd>`}</a>`
+        : html`<button type="button" class="primary" onClick=${next}>Next event ${keyHint("n") && html`<kbd aria-hidden="true">n</kbd>`}</button>`}</p></div>
+    <${Parts} feedback=${feedback} />
+    <${Explanation} feedback=${feedback} />
+    <${RunIt} what=${{ round: round.id, index: feedback.index }} live=${feedback.live} note=${feedback.live_note} answer=${feedback.key} />
+  </section>`;
+}
+
+/** The one sentence: a leak and a wrong block are named as such. */
+export function headline({ right, answer, key }) {
+  if (wholeOf(right) === true) return "All three parts";
+  if (right.decision === false) {
+    return key.decision === "deny" ? "This was a leak: it should have been denied" : "This was a wrong block: the work needs it";
+  }
+  const off = [right.decision === "half" && "the kind of passage", right.risk !== true && "the risk", right.control !== true && "the control"].filter(Boolean);
+  return `${right.decision === true ? "The decision is right" : "It passes either way"}; not ${off.join(" and ")}`;
+}
+
+function Parts({ feedback: { answer, key, right, points } }) {
+  const rows = [
+    ["Decision", html`<${VerdictMark} verdict=${answer.decision} />`, html`<${VerdictMark} verdict=${key.decision} />`, right.decision, points.decision],
+    ["Risk", html`<${RiskMark} risk=${answer.risk} />`, html`<${RiskMark} risk=${key.risk} />`, right.risk, points.risk],
+    ["Control", html`<code>${answer.control}</code>`, html`<code>${key.control}</code>`, right.control, points.control],
+  ];
+  const extra = [points.bonus && `${signed(points.bonus)} for speed`, points.hints && `${signed(points.hints)} for hints`].filter(Boolean).join(", ");
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Your answer and the key"><table class="parts"><caption class="unseen">Your answer and the key</caption>
+    <thead><tr><th scope="col">Part</th><th scope="col">Your answer</th><th scope="col">Key</th><th scope="col">Result</th><th scope="col" class="number">Points</th></tr></thead>
+    <tbody>${rows.map(([part, given, wanted, value, got]) => html`<tr><th scope="row">${part}</th><td>${given}</td><td>${wanted}</td><td><${RightMark} value=${value} /></td><td class="number">${signed(got)}</td></tr>`)}</tbody>
+    <tfoot><tr><th scope="row" colspan="4">Together${extra && html` <span class="soft">(${extra})</span>`}</th><td class="number"><strong>${signed(points.total)}</strong></td></tr></tfoot></table></div>`;
+}
+
+export const signed = (number) => (number > 0 ? `+${number}` : String(number).replace("-", "−"));
+
+/** The cue first: what to look at next time. */
+export function Explanation({ feedback }) {
+  const { cue, why, source, event, engine, rests_on: rests, technique, near, scenario } = feedback;
+  return html`<div class="explanation">
+    <dl>
+      <dt>What gives it away</dt><dd class="cue"><${Foreign} text=${cue} /></dd>
+      <dt>Why</dt><dd><${Foreign} text=${why} /></dd>
+      <dt>What happened</dt><dd><${Foreign} text=${event} />${technique && technique !== "none" && html` <span class="tag">${technique}</span>`}</dd>
+      <dt>It rests on</dt><dd><${RestsOn} rests=${rests} /></dd>
+      <dt>The engine says</dt><dd><${VerdictMark} verdict=${engine.verdict} /> <code>${engine.reason}</code> <${Foreign} text=${engine.why} /></dd>
+      <dt>Source</dt><dd><${Foreign} text=${source} /> <span class="soft">${scenario}</span></dd>
+    </dl>
+    ${near && html`<section class="near"><h3>Its near-pair <span class="soft">${near.scenario}</span></h3><${RequestLine} text=${near.attempt} label="Attempt of the near-pair" />
+      <p><${VerdictMark} verdict=${near.key.decision} /> <${RiskMark} risk=${near.key.risk} /> <code>${near.key.control}</code></p>
+      <p>${near.difference}</p></section>`}
+  </div>`;
+}
+
+function RestsOn({ rests }) {
+  if (!rests) return html`<span>no single rule</span>`;
+  if (rests.line) return html`<code class="quoted"><span class="number">${rests.rule ?? rests.line}</span> <${Foreign} text=${(rests.text ?? "").trim()} /></code>`;
+  return html`<code>${rests.rule}</code>${rests.text && html` <${Foreign} text=${rests.text} />`}`;
+}

@@ -1,0 +1,45 @@
+/**
+ * Single-key shortcuts. They can be switched off (WCAG 2.1, success criterion 2.1.4), never act while text is
+ * being typed, and never while a dialog is open.
+ */
+
+import { useEffect, useRef } from "./vendor/preact-htm.js";
+import { keep, recall } from "./kept.js";
+
+let on = recall("shortcuts", true);
+
+export const shortcutsOn = () => on;
+
+export function switchShortcuts(value) {
+  on = value;
+  keep("shortcuts", value);
+}
+
+const TEXT = "textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=button])";
+
+/** @param {KeyboardEvent} event */
+function isOurs(event) {
+  if (!on || event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return false;
+  if (event.key.length !== 1 || event.key === " ") return false;
+  const at = /** @type {Element} */ (event.target);
+  return !at.closest?.(TEXT) && !document.querySelector("dialog[open]");
+}
+
+/**
+ * Act on keys while this component is shown.
+ * @param {(key: string, event: KeyboardEvent) => boolean | void} act returns true if it took the key
+ */
+export function useKeys(act) {
+  const latest = useRef(act);
+  latest.current = act;
+  useEffect(() => {
+    const listen = (event) => {
+      if (isOurs(event) && latest.current(event.key.toLowerCase(), event)) event.preventDefault();
+    };
+    document.addEventListener("keydown", listen);
+    return () => document.removeEventListener("keydown", listen);
+  }, []);
+}
+
+/** A key's name beside a button, left out while shortcuts are off. */
+export const keyHint = (key) => (on ? key : null);

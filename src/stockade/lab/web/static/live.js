@@ -1,0 +1,93 @@
+/** "Run it": the same attempt, made in a real sandbox against the range. What cannot be run yet says so. */
+
+import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
+import { say } from "./announce.js";
+import { api } from "./api.js";
+import { keyHint, useKeys } from "./keys.js";
+import { Fault, useLab } from "./lab.js";
+import { Foreign, ForeignLines } from "./text.js";
+import { RightMark, RiskMark, VerdictMark } from "./words.js";
+
+const results = new Map(); // what was run stays shown when one comes back to an event
+
+export function RunIt({ what, live, note }) {
+  const { state } = useLab();
+  const name = JSON.stringify(what);
+  const [result, setResult] = useState(results.get(name) ?? null);
+  const [fault, setFault] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const here = useRef(null);
+  const run = async () => {
+    if (busy) return;
+    setBusy(true);
+    setFault(null);
+    say("Running it in the sandbox.");
+    try {
+      const said = await api.runIt(what);
+      if (said.state === "done") results.set(name, said);
+      setResult(said);
+      say(sayResult(said));
+    } catch (error) {
+      setFault(error);
+    }
+    setBusy(false);
+  };
+  const can = live === "yes" && state.live.state !== "unavailable";
+  useKeys((key) => key === "r" && can && (run(), here.current?.scrollIntoView({ block: "nearest" }), true));
+  return html`<section class="live" aria-labelledby="live-title" ref=${here}>
+    <div class="event-head"><h3 id="live-title">For real</h3>
+      ${can && html`<button type="button" onClick=${run} aria-disabled=${busy}>${busy ? "Running" : result ? "Run it again" : "Run it"} ${keyHint("r") && html`<kbd aria-hidden="true">r</kbd>`}</button>`}</div>
+    ${!can && html`<p class="waits">${live === "yes" ? `Cannot be run here: ${state.live.why}` : note ?? "This event cannot be run."}</p>`}
+    ${can && !result && !busy && html`<p class="soft">The same attempt, made by a worker in a sealed sandbox against a small internet on this machine. Nothing leaves it.</p>`}
+    ${busy && html`<progress class="running" aria-label="Running in the sandbox"></progress>`}
+    ${fault && html`<${Fault} error=${fault} />`}
+    ${result && html`<${LiveResult} result=${result} />`}
+  </section>`;
+}
+
+function sayResult(result) {
+  if (result.state !== "done") return `It did not run: ${result.why}`;
+  const arrived = result.arrived.length ? `${result.arrived.length} arrived at the target` : "nothing arrived at the target";
+  return `It ran: ${result.record?.verdict ?? "no record"}, ${arrived}.`;
+}
+
+const NOT_DONE = { waits: "Waits for a control that is not built yet", unavailable: "Not available on this machine", failed: "It did not run" };
+
+export function LiveResult({ result }) {
+  if (result.state !== "done") return html`<p class="waits"><strong>${NOT_DONE[result.state] ?? result.state}.</strong> ${result.why}</p>`;
+  return html`<div class="three">
+      <section><h4>The ledger line</h4><${LedgerLine} record=${result.record} records=${result.records} /></section>
+      <section><h4>What the worker saw</h4>${result.saw.length ? html`<ol class="saw">${result.saw.map((one) => html`<li><span class="tag">${one.step}</span> <${Foreign} text=${one.text} /></li>`)}</ol>` : html`<p>Nothing.</p>`}</section>
+      <section><h4>What arrived at the target</h4>${result.arrived.length ? html`<ul class="arrived">${result.arrived.map((one) => html`<li><${Arrived} one=${one} /></li>`)}</ul>` : html`<p class="nothing"><strong>Nothing.</strong> No byte reached it.</p>`}</section>
+    </div>
+    <${Agreement} agrees=${result.agrees} />
+    <p class="soft">Run <code>${result.run}</code>, ${Math.round(result.ms)} ms; its ledger is ${result.closing?.complete ? "closed and complete" : "not complete"}.</p>`;
+}
+
+function LedgerLine({ record, records }) {
+  if (!record) return html`<p>No record decides this attempt.</p>`;
+  const where = [record.name, record.address, record.port || null].filter(Boolean).join(" · ");
+  const request = [record.method, record.path].filter(Boolean).join(" ");
+  return html`<p><${VerdictMark} verdict=${record.verdict} /> <${RiskMark} risk=${record.risk} /></p>
+    <dl class="record">
+      <dt>reason</dt><dd><code>${record.reason}</code></dd><dt>control</dt><dd><code>${record.control}</code></dd>
+      <dt>rule</dt><dd><code><${Foreign} text=${record.rule ?? "–"} /></code></dd>
+      ${where && html`<dt>where</dt><dd><code><${Foreign} text=${where} /></code></dd>`}
+      ${request && html`<dt>request</dt><dd><code><${Foreign} text=${request} /></code></dd>`}
+      <dt>entry</dt><dd><code>${record.entry}</code></dd><dt>record</dt><dd><code>${record.seq}</code> <time>${record.time}</time></dd>
+    </dl>
+    <p><${Foreign} text=${record.why} /></p>
+    <details><summary>The record as it stands</summary><pre tabindex="0" role="region" aria-label="The record as JSON"><code><${ForeignLines} text=${JSON.stringify(record, null, 1)} /></code></pre></details>
+    ${records?.length > 1 && html`<details><summary>All ${records.length} records of this try</summary><pre tabindex="0" role="region" aria-label="All records as JSON"><code><${ForeignLines} text=${records.map((one) => JSON.stringify(one)).join("\n")} /></code></pre></details>`}`;
+}
+
+function Arrived({ one }) {
+  const where = [one.name, one.address].filter(Boolean).join(" · ");
+  return html`<strong><${Foreign} text=${one.what} /></strong> <code><${Foreign} text=${`${where}${one.port ? `:${one.port}` : ""}`} /></code>
+    ${one.request && html`<pre><code><${ForeignLines} text=${one.request} /></code></pre>`}${one.bytes != null && html`<span class="soft">${one.bytes} bytes</span>`}`;
+}
+
+function Agreement({ agrees }) {
+  if (!agrees) return null;
+  return html`<dl class="agrees" aria-label="Does the real decision agree with the key?">${Object.entries(agrees).map(([part, value]) => html`<div><dt>${part}</dt><dd><${RightMark} value=${value} /></dd></div>`)}</dl>`;
+}

@@ -1,0 +1,173 @@
+/** A round or a drill: one event after the other, answered, explained, and drawn into log and map. */
+
+import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
+import { say } from "./announce.js";
+import { AnswerForm, emptyAnswer, isWhole } from "./answer.js";
+import { api } from "./api.js";
+import { CardPanel } from "./card.js";
+import { Clock } from "./clock.js";
+import { EventView } from "./event.js";
+import { Feedback } from "./feedback.js";
+import { Hints } from "./hints.js";
+import { keep, recall } from "./kept.js";
+import { useKeys } from "./keys.js";
+import { Fault, useLab, useLoaded } from "./lab.js";
+import { EgressLog } from "./log.js";
+import { RiskMap } from "./map.js";
+import { feedbackOf, firstOpen, isDone, withFeedback, withHint } from "./round.js";
+import { go, href } from "./router.js";
+import { tellOtherTabs } from "./tabs.js";
+import { shown, wholeOf } from "./words.js";
+
+export function PlayPage({ id }) {
+  const { value: round, error, again, set } = useLoaded(() => api.round(id), [id]);
+  const { state } = useLab();
+  const seen = useRef(state);
+  useEffect(() => {
+    // The shell looks at the server again when another tab acted or this one is looked at: so does the round.
+    if (seen.current !== state) again();
+    seen.current = state;
+  }, [state]);
+  if (!round) {
+    return html`<main class="page" id="main"><h1>Round</h1>${error && html`<${Fault} error=${error} again=${again} />`}</main>`;
+  }
+  return html`<${Round} round=${round} set=${set} again=${again} fault=${error} />`;
+}
+
+function Round({ round, set, again, fault }) {
+  const { state, refresh } = useLab();
+  const [index, setIndex] = useState(() => firstOpen(round) ?? round.count - 1);
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const event = round.events[index];
+  const feedback = feedbackOf(event);
+  const [answer, choose] = useAnswer(round.id, index);
+  const title = useRef(null);
+  const closed = round.status === "broken-off";
+
+  const attempt = async (act) => {
+    setError(null);
+    try {
+      return await act();
+    } catch (refused) {
+      setError(refused);
+      return null;
+    }
+  };
+
+  const submit = async () => {
+    if (!isWhole(answer) || busy || feedback) return;
+    setBusy(true);
+    await attempt(async () => {
+      const said = await answerOnce(round.id, { index, ...answer });
+      set((now) => withFeedback(now, said.feedback, said.round));
+      say(sayResult(said.feedback, said.again));
+      tellOtherTabs();
+      if (!said.round || isDone(said.round)) refresh();
+    });
+    setBusy(false);
+  };
+
+  const takeHint = () => attempt(async () => {
+    const said = await api.hint(round.id, index);
+    set((now) => withHint(now, index, said));
+    say(`Hint ${said.hint.number}: ${said.hint.text}`);
+  });
+
+  const next = () => {
+    const open = firstOpen(round);
+    if (open === null) return go("round", round.id, "debrief");
+    setIndex(open);
+    setError(null);
+    return undefined;
+  };
+
+  useShowing(round, index, feedback);
+  useEffect(() => {
+    if (title.current && !feedback && index !== firstIndex.current) title.current.focus();
+    firstIndex.current = index;
+  }, [index]);
+  const firstIndex = useRef(index);
+
+  useKeys((key) => {
+    if (key === "n" && feedback) return next(), true;
+    if (key === "h" && !feedback && !closed && event.hints.left) return takeHint(), true;
+    return false;
+  });
+
+  return html`<main class="play" id="main">
+    <h1 class="unseen">${round.kind === "drill" ? "Drill" : `Round, tier ${round.tier}`}</h1>
+    <${Bar} round=${round} index=${index} setIndex=${setIndex} />
+    ${fault && html`<${Fault} error=${fault} again=${again} />`}
+    <div class="bench">
+      <div class="work">
+        <${EventView} event=${event} number=${index + 1} count=${round.count} title=${title}
+          aside=${!feedback && html`<${Clock} round=${round} event=${event} setting=${state.settings.clock} />`} />
+        ${error && html`<${Fault} error=${error} />`}
+        ${closed && !feedback && html`<p class="banner">This round was broken off. <a href=${href()}>To the start</a></p>`}
+        ${feedback && html`<${Feedback} key=${index} round=${round} feedback=${feedback} next=${next} isLast=${firstOpen(round) === null} />`}
+        ${!feedback && !closed && html`<${Hints} hints=${event.hints} take=${takeHint} />
+          <${AnswerForm} key=${index} words=${state.words} answer=${answer} choose=${choose} submit=${submit} busy=${busy} />`}
+      </div>
+      <aside class="beside" aria-label="Policy card"><${CardPanel} line=${feedback?.rests_on?.line} /></aside>
+      <section class="drawn" aria-label="What has passed so far">
+        <${EgressLog} round=${round} current=${index} open=${(at) => setIndex(at)} />
+        <${RiskMap} round=${round} words=${state.words} />
+      </section>
+    </div>
+  </main>`;
+}
+
+/** Number, points and streak, and the way back to events that were answered. */
+function Bar({ round, index, setIndex }) {
+  const percent = `${round.points} ${Math.abs(round.points) === 1 ? "point" : "points"}`;
+  return html`<div class="bar">
+    <p class="count"><strong>Event ${index + 1}</strong> of ${round.count}</p>
+    <ol class="steps" aria-label="Events">${round.events.map((one, at) => {
+      const feedback = feedbackOf(one);
+      const word = feedback ? { true: "right", half: "partly right", false: "wrong" }[String(wholeOf(feedback.right))] : "open";
+      const can = feedback || at === firstOpen(round);
+      return html`<li><button type="button" class=${`step is-${word.replace(" ", "-")}`} disabled=${!can} aria-current=${at === index ? "step" : undefined}
+        aria-label=${`Event ${at + 1}, ${word}`} onClick=${() => setIndex(at)}>${at + 1}</button></li>`;
+    })}</ol>
+    <p class="score">${round.kind === "drill" ? "Drill" : percent}</p>
+    <p class="streak">Streak <strong>${round.streak}</strong>${round.best_streak > round.streak ? html` <span class="soft">(best ${round.best_streak})</span>` : ""}</p>
+  </div>`;
+}
+
+/** An answer that was given before, here or in another tab, shows what was said then. */
+async function answerOnce(id, answer) {
+  try {
+    return await api.answer(id, answer);
+  } catch (refused) {
+    if (refused.status !== 409 || !refused.body.feedback) throw refused;
+    return { feedback: refused.body.feedback, round: await api.round(id), again: true };
+  }
+}
+
+function sayResult({ right, points, key }, again) {
+  const whole = { true: "Right.", half: "Partly right.", false: "Wrong." }[String(wholeOf(right))];
+  const before = again ? "This event was answered before; the first answer counts. " : "";
+  return `${before}${whole} The call is ${shown(key.decision)}, risk ${key.risk}, control ${key.control}. ${points.total} points.`;
+}
+
+/** What is chosen and not yet sent survives a reload. */
+function useAnswer(id, index) {
+  const name = `answer-${id}-${index}`;
+  const [held, setHeld] = useState({ name, answer: recall(name, emptyAnswer, sessionStorage) });
+  const answer = held.name === name ? held.answer : recall(name, emptyAnswer, sessionStorage);
+  const choose = (part, word) => {
+    const answer_ = { ...answer, [part]: word };
+    keep(name, answer_, sessionStorage);
+    setHeld({ name, answer: answer_ });
+  };
+  return [answer, choose];
+}
+
+/** The server starts an event's time at its first showing. */
+function useShowing(round, index, feedback) {
+  useEffect(() => {
+    if (feedback || round.status !== "open" || round.events[index].shown_ms != null) return;
+    api.show(round.id, index).catch(() => {}); // without it the event has no bonus; the answer says what is wrong
+  }, [index]);
+}

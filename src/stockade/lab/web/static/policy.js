@@ -1,0 +1,92 @@
+/** Policy as the answer: one file, checked as it is typed, and the whole bank replayed through the engine under it. */
+
+import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
+import { say } from "./announce.js";
+import { api } from "./api.js";
+import { Confirm } from "./dialog.js";
+import { Editor, goToLine } from "./editor.js";
+import { Fault, useLoaded } from "./lab.js";
+import { useLater } from "./later.js";
+import { Replay } from "./replay.js";
+import { Foreign } from "./text.js";
+
+const loadBoth = async () => {
+  const [start, draft] = await Promise.all([api.policyStart(), api.policy()]);
+  return { start, draft };
+};
+
+export function PolicyPage() {
+  const { value, error, again } = useLoaded(loadBoth, []);
+  return html`<main class="page wide" id="main"><h1>Policy as the answer</h1>
+    ${error && html`<${Fault} error=${error} again=${again} />`}
+    ${value && html`<${Bench} start=${value.start} draft=${value.draft} />`}</main>`;
+}
+
+function Bench({ start, draft }) {
+  const [text, setText] = useState(draft.text || start.text);
+  const [lint, setLint] = useState(null);
+  const [replay, setReplay] = useState(null);
+  const [fault, setFault] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const [asking, setAsking] = useState(false);
+  const field = useRef(null);
+  const [save, status] = useLater((now) => api.savePolicy(now), 800);
+  useLint(text, setLint, setFault);
+  const change = (now) => {
+    setText(now);
+    save(now);
+  };
+  const run = async () => {
+    setBusy(true);
+    setFault(null);
+    try {
+      const said = await api.replay(text);
+      setReplay(said);
+      say(`${said.leaks.length} leaks, ${said.breakages.length} breakages; ${said.right} of ${said.total} right.`);
+    } catch (error) {
+      setFault(error);
+    }
+    setBusy(false);
+  };
+  const begin = () => {
+    change(start.text);
+    setAsking(false);
+  };
+  return html`<p class="lead">${start.task}</p>
+    <div class="policy-columns">
+      <section class="panel"><div class="event-head"><h2><label for="policy-text">Your policy</label></h2><span class="status" role="status">${status && `Draft ${status}`}</span></div>
+        <${Editor} text=${text} change=${change} marked=${lint?.findings ?? []} field=${field} />
+        <p class="actions"><button type="button" class="primary" disabled=${busy} onClick=${run}>Replay the bank</button>
+          <button type="button" class="quiet" onClick=${() => setAsking(true)}>Start again</button></p></section>
+      <${Findings} lint=${lint} go=${(line) => goToLine(field.current, line)} />
+    </div>
+    ${fault && html`<${Fault} error=${fault} />`}
+    ${replay && html`<${Replay} replay=${replay} />`}
+    ${asking && html`<${Confirm} title="Start again?" text="The text is replaced by the starting text." yes="Start again" onYes=${begin} onNo=${() => setAsking(false)} />`}`;
+}
+
+/** Ask a quarter of a second after the last key; an answer that a later text has overtaken is dropped. */
+function useLint(text, setLint, setFault) {
+  const turn = useRef(0);
+  useEffect(() => {
+    const mine = ++turn.current;
+    const timer = setTimeout(async () => {
+      try {
+        const said = await api.lint(text);
+        if (mine === turn.current) setLint(said);
+      } catch (error) {
+        if (mine === turn.current) setFault(error);
+      }
+    }, 250);
+    return () => clearTimeout(timer);
+  }, [text]);
+}
+
+function Findings({ lint, go }) {
+  const list = lint?.findings ?? [];
+  const words = !lint ? "" : list.length ? `${list.length} ${list.length === 1 ? "finding" : "findings"}` : "Loads, and nothing to remark";
+  return html`<section class="panel findings" aria-labelledby="findings-title"><h2 id="findings-title">As you type</h2>
+    <p role="status">${words}</p>
+    ${list.length > 0 && html`<ol>${list.map((one) => html`<li class=${one.severity}><button type="button" class="link" disabled=${!one.line} onClick=${() => go(one.line)}>${one.line ? `Line ${one.line}` : "Whole file"}</button>
+      <span class="tag">${one.severity}</span> <code>${one.code}</code><p><${Foreign} text=${one.message} /></p>${one.better && html`<p class="soft">Better: <code><${Foreign} text=${one.better} /></code></p>`}</li>`)}</ol>`}</section>`;
+}
