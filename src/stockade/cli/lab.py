@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -13,11 +13,22 @@ def add_parser(subparsers: Any) -> None:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "lab",
         help="learn the egress call on real traffic",
-        description="Learn to call allow, proxy+log or deny on what executors really try.",
+        description="Learn to call allow, proxy+log or deny on what executors really try. Without an action, "
+        "serve the lab's pages on this machine alone (127.0.0.1), print their address on a line of its own, "
+        "and open a browser. Ctrl-C or SIGTERM ends it; it is meant to end so, and the exit code is 0.",
+    )
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="N", help="listen on this port (default: any free one)"
+    )
+    parser.add_argument("--no-open", action="store_true", help="print the address and open no browser")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="keep the learners' progress here (default: $XDG_DATA_HOME/stockade/lab)",
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     lab_check.add_parser(actions)
-    parser.set_defaults(lab_parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,5 +36,6 @@ def run(args: argparse.Namespace) -> int:
         from stockade.cli import lab_check
 
         return lab_check.run(args)
-    args.lab_parser.print_help(sys.stderr)
-    return 2
+    from stockade.lab.web.serve import serve_lab
+
+    return serve_lab(args.port, args.data, may_open=not args.no_open)
