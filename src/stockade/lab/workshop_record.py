@@ -150,7 +150,10 @@ def verify_folder(path: str) -> dict[str, Any]:
     from stockade.evidence.report import report_lines, report_object
     from stockade.evidence.verify import verify_evidence
 
-    folder = Path(path.strip() or "?").expanduser().absolute()
+    try:
+        folder = Path(path.strip() or "?").expanduser().absolute()
+    except RuntimeError as error:  # `~somebody` who has no home here
+        raise UserError("no-evidence", f"{path[:80]!r}: {error}") from error
     report = verify_evidence(folder)
     return {
         **report_object(folder, report),

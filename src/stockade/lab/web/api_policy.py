@@ -1,4 +1,4 @@
-"""Policy as the answer: a draft that is kept, findings while it is typed, and the whole bank decided by it."""
+"""Policy as the answer: a draft that is kept, findings while it is typed, the whole bank decided by it."""
 
 from __future__ import annotations
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -14,7 +16,8 @@ from stockade import __version__
 from stockade.errors import UserError
 from stockade.lab.web.answers import answered, download
 from stockade.lab.web.body import read_body
-from stockade.lab.workshop import Progress, parse_progress, tell_workshop
+from stockade.lab.workshop import Progress, change_progress, parse_progress, tell_workshop
+from stockade.lab.workshop_record import verify_folder
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -24,8 +27,6 @@ if TYPE_CHECKING:
     from stockade.lab.progress.store import Store
     from stockade.lab.web.lab import Lab
     from stockade.lab.workshop_record import Replayed
-
-_PATH_LIMIT = 4096
 
 
 class Where(Struct, forbid_unknown_fields=True):
@@ -37,19 +38,28 @@ def routes(lab: Lab) -> list[Route]:
     store = lab.store
 
     async def look(request: Request) -> Response:
-        progress = await lab.as_learner(request, lambda who, _now: load_progress(store, who))
-        return answered(tell_workshop(progress))
+        return answered(await lab.as_learner(request, lambda who, _now: tell(store, who)))
 
     async def keep(request: Request) -> Response:
-        given = await read_body(request, dict)
-        progress = parse_progress(msgspec.json.encode(given))
-        value = msgspec.to_builtins(progress)
-        await lab.as_learner(request, lambda who, now: store.desk.put_workshop(who.id, value, now))
-        return answered(tell_workshop(progress))
+        change = msgspec.json.encode(await read_body(request, dict))
+
+        def put(who: Learner, now: Moment) -> dict[str, Any]:
+            put_progress(store, who, now, lambda before: change_progress(before, change))
+            return tell(store, who)
+
+        return answered(await lab.as_learner(request, put))
 
     async def verify(request: Request) -> Response:
         path = (await read_body(request, Where)).path
-        return answered(await lab.work_hard(lambda: verify_folder(path)))
+        found = await lab.work_hard(lambda: verify_folder(path))
+        if found["verifies"]:  # the record at the end is to name it
+            await lab.as_learner(
+                request,
+                lambda who, now: put_progress(
+                    store, who, now, lambda before: replace(before, evidence=found["folder"])
+                ),
+            )
+        return answered(found)
 
     async def record(request: Request) -> Response:
         who, now = await lab.as_learner(request, lambda who, now: (who, now))
@@ -64,6 +74,11 @@ def routes(lab: Lab) -> list[Route]:
     ]
 
 
+def tell(store: Store, learner: Learner) -> dict[str, Any]:
+    """All that the page shows."""
+    return tell_workshop(load_progress(store, learner), has_policy=bool(store.desk.draft(learner.id)))
+
+
 def load_progress(store: Store, learner: Learner) -> Progress:
     """Where the learner stands; nowhere yet, if what was kept is of another version."""
     try:
@@ -72,32 +87,14 @@ def load_progress(store: Store, learner: Learner) -> Progress:
         return Progress()
 
 
-def parse_folder(text: str) -> Path:
-    """A folder as somebody names it on their own machine; from where the server was started.
-
-    Raises:
-        UserError: It is no path.
-    """
-    if not text.strip() or len(text) > _PATH_LIMIT or "\0" in text:
-        raise UserError("bad-path", "name the folder that `stockade prove --out` has written")
-    try:
-        return Path(text.strip()).expanduser()
-    except RuntimeError as error:  # ~somebody who does not exist
-        raise UserError("bad-path", f"{error}") from error
-
-
-def verify_folder(text: str) -> dict[str, Any]:
-    """What `stockade evidence verify` says of a folder.
-
-    Raises:
-        UserError: There is none.
-    """
-    from stockade.evidence.report import report_lines, report_object
-    from stockade.evidence.verify import verify_evidence
-
-    folder = parse_folder(text)
-    report = verify_evidence(folder)
-    return {**report_object(folder, report), "lines": report_lines(folder, report)}
+def put_progress(
+    store: Store, learner: Learner, now: Moment, change: Callable[[Progress], Progress]
+) -> Progress:
+    """Change where the learner stands; two tabs do not undo each other's changes."""
+    with store.database.change():
+        progress = change(load_progress(store, learner))
+        store.desk.put_workshop(learner.id, msgspec.to_builtins(progress), now)
+    return progress
 
 
 def write_record(lab: Lab, learner: Learner, now: Moment) -> bytes:
@@ -127,7 +124,7 @@ def write_record(lab: Lab, learner: Learner, now: Moment) -> bytes:
         done=progress.done,
         policy_text=text,
         replayed=count_replay(lab, text),
-        evidence=see_evidence(parse_folder(progress.evidence)),
+        evidence=see_evidence(Path(progress.evidence)),
         answers=progress.notes,
         key=load_or_make_key(),
     )
