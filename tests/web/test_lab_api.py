@@ -163,7 +163,7 @@ def test_an_open_round_has_no_debrief_and_no_result(player: Caller) -> None:
         ("/api/rounds", {"tier": 1, "odd": 1}, 422, "bad-request"),
         ("/api/drills", {"kind": "odd"}, 400, None),
         ("/api/learners", {"name": " "}, 400, "bad-name"),
-        ("/api/rounds/0/answers", {"index": 0, "decision": "deny", "risk": "ssrf", "control": "x"}, 400, None),
+        ("/api/rounds/0/answers", {"index": 0, "decision": "deny", "risk": "ssrf", "control": ""}, 400, None),
         ("/api/rounds/0000000000000000/show", {"index": 0}, 404, "no-such-round"),
         ("/api/progress/reset", {"confirm": "yes"}, 400, None),
         ("/api/live", {}, 404, "no-such-scenario"),
