@@ -39,6 +39,7 @@ def flatness(row: Row, rows: list[Row]) -> float:
     return float(rows[0]["per_s"] / row["per_s"])
 
 
+LAB_ANSWER = "answer, 30 learners, one a second each"
 INSIDE, PROXY = "stockade, transparent", "stockade, its proxy entry"
 GOALS = (
     Goal("cold start, ms", 100, False, "start", "stockade run -- true", "median_ms"),
@@ -50,6 +51,9 @@ GOALS = (
     Goal("KB per idle tunnel", 8, False, "path", INSIDE, "kb_per_tunnel"),
     Goal("decisions: 10 rules ÷ 100,000 rules", 1.5, False, "engine", "100,000", flatness),
     Goal("durable records/s in groups of 100", 20_000, True, "ledger", "100", "per_s"),
+    Goal("lab: first paint, worst ms", 1000, False, "lab", "first paint, nothing cached", "max_ms"),
+    Goal("lab: an answer, 30 learners, p99 ms", 100, False, "lab", LAB_ANSWER, "p99_ms"),
+    Goal("lab: run it, warm, p99 ms", 1000, False, "lab", "run it, warm", "p99_ms"),
 )
 FLOOR = (
     ("cold start, ms", "start", "stockade run -- true", "median_ms", ("codex, through npm", "srt"), False),

@@ -23,7 +23,7 @@ import start
 
 FULL = path.Size(rounds=3, concurrency=32, seconds=5, bulk_bytes=4_000_000_000, idle_tunnels=1000)
 QUICK = path.Size(rounds=3, concurrency=32, seconds=1, bulk_bytes=500_000_000, idle_tunnels=1000)
-PARTS = ("start", "exec", "path", "engine", "ledger")
+PARTS = ("start", "exec", "path", "engine", "ledger", "lab")
 
 
 def main() -> None:

@@ -90,6 +90,14 @@ LEDGER: list[Column] = [
     ("ms per group, p50", number("p50_ms", "{:.2f}")),
     ("p99", number("p99_ms", "{:.2f}")),
 ]
+LAB: list[Column] = [
+    ("the lab", lambda row: row["name"]),
+    ("p50 ms", number("p50_ms", "{:,.1f}")),
+    ("p99 ms", number("p99_ms", "{:,.1f}")),
+    ("worst ms", number("max_ms", "{:,.1f}")),
+    ("requests/s", number("per_s", "{:,.0f}")),
+    ("MB", number("mb", "{:.0f}")),
+]
 
 
 def sections(results: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
@@ -105,7 +113,11 @@ def sections(results: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
         for title, view in (("As the sandboxed client sees it", "inside"), ("As a plain proxy", "proxy")):
             rows = [row for row in results["path"] if row["view"] in ("direct", view)]
             found.append((title, table(PATH, rows)))
-    for part, title, columns in (("engine", "Decisions", ENGINE), ("ledger", "Ledger", LEDGER)):
+    for part, title, columns in (
+        ("engine", "Decisions", ENGINE),
+        ("ledger", "Ledger", LEDGER),
+        ("lab", "The lab", LAB),
+    ):
         if part in results:
             rows = results[part] if isinstance(results[part], list) else [{"name": part, **results[part]}]
             found.append((title, table(columns, rows)))
