@@ -26,13 +26,15 @@ PARTS = {
     "path": "the path",
     "query": "the query",
     "program": "the program",
-    "arguments": "the arguments",
+    "arguments": "the list of arguments",
     "socket": "the socket",
     "type": "the type of question",
     "answers": "what the name resolves to",
     "came_from": "where it came from",
     "sni": "the name in the TLS hello",
 }
+
+AS_WRITTEN = {"spelling": "host", "address": "host"}  # two ways to look at one part
 
 
 class Part(Struct, frozen=True):
@@ -90,20 +92,38 @@ def find_differences(row: Scenario, near: Scenario) -> list[Part]:
     return [one for one in differ if one.part in both or (one.here and one.there)]
 
 
-def tell_difference(row: Scenario, near: Scenario) -> str:
-    """One readable line: what differs, and how the key changes."""
+def tell_difference(row: Scenario, near: Scenario, deciding: str = "") -> str:
+    """One readable line: what differs, and how the key changes.
+
+    Args:
+        deciding: The part that decides, which is told first if it is one of those that differ.
+    """
     parts = find_differences(row, near)
-    told = [_tell(part) for part in parts[:_PARTS_TOLD]]
-    if len(parts) > _PARTS_TOLD:
-        told.append("and " + ", ".join(PARTS[part.part] for part in parts[_PARTS_TOLD:]))
-    if not told:
-        told = [f"the lines are alike; here {row.cue}, there {near.cue}"]
-    what = "; ".join(told)
-    return f"{what[0].upper()}{what[1:]}. {_tell_key(row, near)}"
+    by_part = {part.part: part for part in parts}
+    first = by_part.get(AS_WRITTEN.get(deciding, deciding)) or by_part.get("kind")
+    if not parts:
+        return f"The lines are alike; here {row.cue}, there {near.cue}. {_tell_key(row, near)}"
+    if first is None:
+        told = "; ".join(map(_tell, parts[:_PARTS_TOLD]))
+        return f"{_begin(told)}. {_tell_rest(parts[_PARTS_TOLD:])}{_tell_key(row, near)}"
+    verb = "differs" if row.key == near.key else "decides"
+    name = _begin(PARTS[first.part])
+    rest = _tell_rest([part for part in parts if part is not first])
+    return (
+        f"{name} {verb}: {_show(first.here)} here, {_show(first.there)} there. {rest}{_tell_key(row, near)}"
+    )
 
 
 def _tell(part: Part) -> str:
     return f"{PARTS[part.part]}: {_show(part.here)} here, {_show(part.there)} there"
+
+
+def _tell_rest(parts: list[Part]) -> str:
+    return f"Also different: {', '.join(PARTS[part.part] for part in parts)}. " if parts else ""
+
+
+def _begin(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _show(text: str) -> str:
@@ -126,5 +146,4 @@ def _tell_key(row: Scenario, near: Scenario) -> str:
     ]
     if not changes:
         return f"The answer stays the same: {here.verdict.shown}, {here.risk}, {here.control}."
-    text = "; ".join(changes)
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{_begin('; '.join(changes))}."

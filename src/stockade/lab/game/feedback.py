@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stockade.lab.game.book import Book
+from stockade.lab.game.deciding import find_deciding_part
 from stockade.lab.game.difference import tell_difference
 from stockade.lab.game.rounds import Given, RoundState
 from stockade.lab.game.score import is_block, is_leak, judge, streaks
@@ -77,5 +78,5 @@ def _show_near(book: Book, row: Scenario) -> NearShown | None:
         str(near.phase),
         str(near.identity),
         _show_key(near),
-        tell_difference(row, near),
+        tell_difference(row, near, find_deciding_part(book, row)),
     )

@@ -10,12 +10,13 @@ from msgspec import Struct
 
 from stockade.decision.attempt_line import parse_attempt_line
 from stockade.lab.game.book import Book
+from stockade.lab.game.deciding import find_deciding_part
 from stockade.lab.game.dice import Dice
-from stockade.lab.game.difference import find_differences
+from stockade.lab.game.difference import AS_WRITTEN, take_apart
 from stockade.lab.game.score import HINT_COSTS
 from stockade.lab.pack.scenario import Scenario
 from stockade.net.host import Host
-from stockade.vocabulary import Control, Reason
+from stockade.vocabulary import Control
 
 WHERE_TO_LOOK = {
     "host": "Read the host from its right-hand end, label by label, and look for that very name on the card.",
@@ -39,38 +40,6 @@ WHERE_TO_LOOK = {
     "entry": "Look at the door by which the attempt comes.",
 }
 
-_PART_OF_REASON = {
-    Reason.RUBRIC_IN_SCORING: "phase",
-    Reason.WRONG_PHASE: "phase",
-    Reason.OTHER_IDENTITY: "identity",
-    Reason.WRONG_PORT: "port",
-    Reason.WRONG_PROTOCOL: "scheme",
-    Reason.METHOD_NOT_PERMITTED: "method",
-    Reason.PATH_NOT_PERMITTED: "path",
-    Reason.QUERY_TOO_LONG: "query",
-    Reason.UPGRADE_NOT_PERMITTED: "scheme",
-    Reason.MALFORMED_HOST: "spelling",
-    Reason.NAME_MISMATCH: "sni",
-    Reason.QUERY_TYPE_REFUSED: "type",
-    Reason.SOCKET_FAMILY_REFUSED: "socket",
-    Reason.CONTROL_SOCKET: "socket",
-    Reason.PROGRAM_NOT_LISTED: "program",
-    Reason.PROGRAM_LISTED: "program",
-    Reason.SANDBOX_SWITCHED_OFF: "arguments",
-}
-_ADDRESS_REASONS = frozenset(
-    {
-        Reason.METADATA_ADDRESS,
-        Reason.LINK_LOCAL_ADDRESS,
-        Reason.PRIVATE_ADDRESS,
-        Reason.LOOPBACK_ADDRESS,
-        Reason.RESERVED_ADDRESS,
-        Reason.OWN_ADDRESS,
-        Reason.LITERAL_ADDRESS,
-    }
-)
-_LET_THROUGH = frozenset({Reason.RULE_ALLOWS, Reason.RULE_PROXIES})
-
 
 class Hint(Struct, frozen=True):
     """One hint: its number from 1, what it says, and what it costs."""
@@ -90,34 +59,10 @@ def tell_hint(book: Book, scenario: Scenario, number: int) -> Hint:
 
 
 def _tell_where(book: Book, scenario: Scenario) -> str:
-    return WHERE_TO_LOOK[find_deciding_part(book, scenario)]
-
-
-def find_deciding_part(book: Book, scenario: Scenario) -> str:
-    """The part that tells the event from the one that looks like it, else the one that decides by itself."""
-    near = book.near(scenario)
-    denied = next((row for row in (scenario, near) if row and not row.is_legitimate), scenario)
-    part = find_own_part(book, denied)
-    if part is not None:
-        if part in ("spelling", "address") and denied is not scenario:
-            return "host"
-        return part
-    differences = find_differences(scenario, near) if near else []
-    return differences[0].part if differences else "host"
-
-
-def find_own_part(book: Book, scenario: Scenario) -> str | None:
-    """The part of the line that the engine's reason speaks of; None if it simply was let through."""
-    decision = book.decide(scenario)
-    if scenario.key.control is Control.RECHECK_REDIRECTS:
-        return "came_from"
-    if decision.reason in _ADDRESS_REASONS:
-        return "answers" if scenario.answers else "address"
-    if decision.reason in _LET_THROUGH:
-        return None
-    if scenario.words[0] == "dns" and scenario.key.control is Control.OWN_RESOLVER_ONLY:
-        return "type"
-    return _PART_OF_REASON.get(decision.reason, "host")
+    part, own = find_deciding_part(book, scenario), take_apart(scenario)
+    if not own[AS_WRITTEN.get(part, part)]:  # it is what the near-pair has, and this one has not
+        part = next(one for one in ("host", "program", "socket") if own[one])
+    return WHERE_TO_LOOK[part]
 
 
 # 2: what the card says
