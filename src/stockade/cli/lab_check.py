@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stockade.lab.check import RowCheck
+    from stockade.lab.live.client import LiveBench
+    from stockade.lab.pack.pack import Pack
+    from stockade.lab.pack.scenario import Scenario
+    from stockade.policy.model import Policy
 
 
 def add_parser(actions: Any) -> None:
@@ -28,6 +40,106 @@ def add_parser(actions: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from stockade.errors import InternalError
+    if args.schema:
+        from stockade.lab.pack.schema import build_schema
 
-    raise InternalError("not-built", "lab check is being built")
+        print(json.dumps(build_schema(), indent=2))
+        return 0
+    from stockade.lab.check import choose_rows, exit_code
+    from stockade.lab.pack.load import load_pack
+    from stockade.lab.pack.pack import shipped_bank
+
+    pack = shipped_bank() if args.pack is None else load_pack(args.pack)
+    rows = choose_rows(pack, args.only)
+    checked = _check(pack, rows, is_live=not args.no_live)
+    code = exit_code(checked)
+    if args.json:
+        print(json.dumps(as_report(pack, checked, code)))
+    else:
+        print("\n".join(report_lines(pack, checked, is_live=not args.no_live)))
+    return code
+
+
+def _check(pack: Pack, rows: Sequence[Scenario], *, is_live: bool) -> list[RowCheck]:
+    from stockade.cli.progress import Progress
+    from stockade.lab.check import Standing, check_rows
+    from stockade.lab.pack.scenario import Live
+
+    live_card = _live_card(pack)
+    tried = [one for one in rows if one.live is Live.YES] if is_live else []
+    if not tried:
+        return check_rows(pack, rows, live_card, None)
+    bench = _open_bench(pack)
+    progress = Progress(len(rows), sys.stderr)
+
+    def tell(row: RowCheck) -> None:
+        if row.standing in (Standing.DIFFERS, Standing.LEAKED):
+            progress.say(f"{row.id}: {row.problems[0]}")
+        progress.step(row.id)
+
+    try:
+        return check_rows(pack, rows, live_card, bench, tell)
+    finally:
+        progress.close()
+        bench.close()
+
+
+def _live_card(pack: Pack) -> Policy:
+    from stockade.lab.live.card import write_live_card
+    from stockade.policy.load import load_policy
+
+    with tempfile.TemporaryDirectory(prefix="stockade-card-") as folder:
+        return load_policy(write_live_card(pack.policy, pack.folder, Path(folder)))
+
+
+def _open_bench(pack: Pack) -> LiveBench:
+    from stockade.errors import HostError
+    from stockade.lab.live.client import BenchState, LiveBench
+
+    bench = LiveBench(pack)
+    bench.start()
+    if bench.wait_until_ready() is not BenchState.READY:
+        why = bench.why or "the bench did not become ready in time"
+        bench.close()
+        raise HostError("no-bench", f"nothing can be tried here: {why}", "--no-live asks the engine alone")
+    return bench
+
+
+def report_lines(pack: Pack, rows: Sequence[RowCheck], *, is_live: bool) -> list[str]:
+    """The result for people."""
+    from stockade.lab.check import Standing
+
+    counts = Counter(row.standing for row in rows)
+    tried = sum(row.live is not None for row in rows)
+    lines = [f"{pack.name}: {len(rows)} of {len(pack.scenarios)} scenarios, digest {pack.digest[:16]}"]
+    waiting = [row for row in rows if row.waiting is not None]
+    if waiting:
+        lines.append(f"waiting for a control, not tried: {len(waiting)}")
+        lines += [
+            f"  {row.id:8} {row.waiting.control:22} {row.waiting.why}" for row in waiting if row.waiting
+        ]
+    missed = [row for row in rows if row.standing is Standing.NOT_TRIED and row.live is not None]
+    lines += [f"not tried here: {row.id}: {row.live.why}" for row in missed if row.live]
+    for row in rows:
+        if row.problems:
+            lines.append(f"{row.id}  {row.attempt}")
+            lines += [f"    {problem}" for problem in row.problems]
+    bad = counts[Standing.DIFFERS] + counts[Standing.LEAKED]
+    agreeing = f"{len(rows) - bad} agree with their keys" if bad else "all agree with their keys"
+    how = f"{tried} were tried for real" if is_live else "nothing was tried for real"
+    lines.append(f"{agreeing}; {how}" + (f"; {bad} differ" if bad else ""))
+    return lines
+
+
+def as_report(pack: Pack, rows: Sequence[RowCheck], code: int) -> dict[str, Any]:
+    """The result for scripts."""
+    import msgspec
+
+    return {
+        "pack": str(pack.file),
+        "name": pack.name,
+        "digest": pack.digest,
+        "code": code,
+        "standings": dict(Counter(row.standing.value for row in rows)),
+        "rows": [msgspec.to_builtins(row) for row in rows],
+    }
