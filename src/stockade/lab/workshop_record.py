@@ -54,6 +54,7 @@ class Replayed(Part, frozen=True):
     Attributes:
         leaks: Let through, and should not have been.
         breakages: Refused, and should not have been.
+        unwatched: Let through as they should be, but by the other of `allow` and `proxy`.
         right: Called as the key says.
         total: All events that were replayed.
         waiting: Not judged, since the line does not show what decides.
@@ -61,6 +62,7 @@ class Replayed(Part, frozen=True):
 
     leaks: int
     breakages: int
+    unwatched: int
     right: int
     total: int
     waiting: int
