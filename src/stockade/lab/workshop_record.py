@@ -17,14 +17,16 @@ import msgspec
 from msgspec import Struct, field
 
 from stockade.errors import IntegrityError, UserError
-from stockade.evidence.envelope import parse_envelope, sign, verify_signature
-from stockade.evidence.keys import fingerprint, parse_public_key, write_public_key
+from stockade.evidence.envelope import sign
+from stockade.evidence.keys import write_public_key
 from stockade.evidence.points import STATEMENT_TYPE, Descriptor
 from stockade.evidence.review import pick_answers
 from stockade.lab.workshop import STEPS
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from stockade.lab.pack.pack import Pack
 
 WORKSHOP_TYPE = "urn:stockade:lab-workshop:v1"
 NAME_LIMIT = 200
@@ -54,6 +56,7 @@ class Replayed(Part, frozen=True):
     Attributes:
         leaks: Let through, and should not have been.
         breakages: Refused, and should not have been.
+        unwatched: Let through as they should be, but by the other of `allow` and `proxy`.
         right: Called as the key says.
         total: All events that were replayed.
         waiting: Not judged, since the line does not show what decides.
@@ -61,6 +64,7 @@ class Replayed(Part, frozen=True):
 
     leaks: int
     breakages: int
+    unwatched: int
     right: int
     total: int
     waiting: int
@@ -115,6 +119,27 @@ class WorkshopStatement(Struct, frozen=True, kw_only=True):
 
 
 Replay = Callable[[str], Replayed]
+
+
+def replay_on(bank: Pack) -> Replay:
+    """Replays a bank under a policy's text; the replay raises `UserError` for a text that is no policy."""
+    from stockade.lab.game.book import Book
+    from stockade.lab.game.replay import replay_text
+
+    book = Book(bank)
+
+    def replay(text: str) -> Replayed:
+        found = replay_text(text, book)
+        return Replayed(
+            leaks=len(found.leaks),
+            breakages=len(found.breakages),
+            unwatched=len(found.unwatched),
+            right=found.right,
+            total=found.total,
+            waiting=len(found.waiting),
+        )
+
+    return replay
 
 
 def see_evidence(folder: Path) -> Evidence:
@@ -199,103 +224,11 @@ def workshop_record(
         public_key=write_public_key(key.public_key()).decode(),
         claims=list(CLAIMS),
     )
-    statement = WorkshopStatement(subject=_list_subjects(said), predicate=said)
+    statement = WorkshopStatement(subject=list_subjects(said), predicate=said)
     return sign(msgspec.json.encode(statement, order="sorted"), key)
 
 
-def _list_subjects(said: HalfDay) -> list[Descriptor]:
+def list_subjects(said: HalfDay) -> list[Descriptor]:
+    """What the statement is about: the policy and the evidence, by digest."""
     digests = {"policy": said.policy.sha256, "evidence": said.evidence.statement_sha256}
     return [Descriptor(name=name, digest={"sha256": digest}) for name, digest in digests.items()]
-
-
-class Verified(Struct, frozen=True):
-    """A record that verifies.
-
-    Attributes:
-        is_replayed: The two numbers were computed again; else the bank is not the one that is here.
-    """
-
-    said: HalfDay
-    signed_by: str
-    is_replayed: bool
-
-
-def verify_workshop_record(
-    data: bytes, *, replay: Replay, bank_digest: str, pinned: str | None = None
-) -> Verified:
-    """A record, if it is whole, signed by the key that it names, and its numbers are right.
-
-    Args:
-        replay: Replays the bank that is here under a policy's text.
-        bank_digest: That bank's digest.
-        pinned: Fingerprint of the key that must have signed.
-
-    Raises:
-        IntegrityError: It is not.
-    """
-    envelope = parse_envelope(data)
-    try:
-        statement = msgspec.json.decode(envelope.payload, type=WorkshopStatement)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise IntegrityError("bad-record", f"this is no record of a workshop: {error}") from error
-    said = statement.predicate
-    key = parse_public_key(said.public_key.encode())
-    verify_signature(envelope, key)
-    signed_by = fingerprint(key)
-    if pinned is not None and pinned != signed_by:
-        raise IntegrityError("wrong-key", f"it is signed by {signed_by}, and not by the key asked for")
-    if (statement.type, statement.predicate_type) != (STATEMENT_TYPE, WORKSHOP_TYPE):
-        raise IntegrityError(
-            "bad-record", f"this is no record of a workshop but {statement.predicate_type!r}"
-        )
-    _verify_shape(statement)
-    is_here = said.bank.digest == bank_digest
-    if is_here and (found := _replay_again(replay, said.policy.text)) != said.policy.replay:
-        raise IntegrityError(
-            "wrong-numbers",
-            f"its policy gives {found.leaks} leaks and {found.breakages} breakages, and not "
-            f"{said.policy.replay.leaks} and {said.policy.replay.breakages}",
-        )
-    return Verified(said, signed_by, is_here)
-
-
-def _verify_shape(statement: WorkshopStatement) -> None:
-    said = statement.predicate
-    if said.policy.sha256 != hashlib.sha256(said.policy.text.encode()).hexdigest():
-        raise IntegrityError("bad-record", "the policy's digest is not that of its text")
-    if statement.subject != _list_subjects(said):
-        raise IntegrityError("bad-record", "what it is about is not what it tells of")
-    if said.done != [step.key for step in STEPS if step.key in said.done]:
-        raise IntegrityError("bad-record", "its steps are not those of the half day")
-    try:
-        answers = pick_answers(said.answers)
-    except UserError as error:
-        raise IntegrityError("bad-record", error.message) from error
-    if answers != said.answers:
-        raise IntegrityError("bad-record", "an answer is not written as it is signed")
-
-
-def _replay_again(replay: Replay, text: str) -> Replayed:
-    try:
-        return replay(text)
-    except UserError as error:
-        raise IntegrityError("wrong-numbers", f"its policy does not load: {error.message}") from error
-
-
-def record_lines(found: Verified) -> list[str]:
-    """What a verified record says, for people; whatever in it is foreign is shown escaped."""
-    said, replayed = found.said, found.said.policy.replay
-    how = "computed again" if found.is_replayed else "not computed again: it was another bank"
-    counts = ", ".join(f"{count} {_plain(word)}" for word, count in sorted(said.evidence.counts.items()))
-    return [
-        f"a half day of {said.learner!a}, written {_plain(said.made)}",
-        f"signed by {found.signed_by}",
-        f"policy {said.policy.sha256[:16]}…: {replayed.leaks} leaks, {replayed.breakages} breakages, "
-        f"{replayed.right} of {replayed.total} right ({how})",
-        f"evidence {_plain(said.evidence.statement_sha256[:16])}…: {_plain(said.evidence.result)}: {counts}",
-        f"steps ticked: {len(said.done)} of {len(STEPS)}; eight questions answered",
-    ]
-
-
-def _plain(text: str) -> str:
-    return ascii(text)[1:-1]

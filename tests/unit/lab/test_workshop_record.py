@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from stockade.cli import lab_verify
 from stockade.errors import IntegrityError, UserError
 from stockade.evidence.envelope import parse_envelope, sign
 from stockade.evidence.keys import fingerprint
 from stockade.evidence.questions import QUESTIONS
-from stockade.lab.workshop_record import (
-    Evidence,
-    Played,
-    Replayed,
-    Verified,
-    record_lines,
-    verify_workshop_record,
-    workshop_record,
-)
+from stockade.lab.pack.pack import shipped_bank
+from stockade.lab.workshop_record import Evidence, Played, Replayed, replay_on, workshop_record
+from stockade.lab.workshop_verify import Verified, record_lines, record_object, verify_workshop_record
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(31) + b"\1")
 BANK = "ba" * 32
 POLICY = "version: 1\nrules:\n  - allow: docs.python.org\n"
-NUMBERS = Replayed(leaks=1, breakages=70, right=100, total=171, waiting=2)
+NUMBERS = Replayed(leaks=1, breakages=70, unwatched=0, right=98, total=171, waiting=2)
 EVIDENCE = Evidence(
     statement_sha256="5e" * 32, result="WARNED", counts={"blocked": 17, "leaked": 0}, signed_by="ab" * 32
 )
@@ -179,3 +176,38 @@ def test_nothing_foreign_reaches_a_terminal() -> None:
     evidence = msgspec.structs.replace(EVIDENCE, result="\x1b[2J", counts={"\x1b]0;x\x07": 1})
     lines = record_lines(verify(make(learner="\x1b[31mred", made="\x1b[1m", evidence=evidence)))
     assert "\x1b" not in "\n".join(lines)
+
+
+def test_the_shipped_bank_is_replayed_and_a_record_made_with_it_verifies_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank = shipped_bank()
+    replay = replay_on(bank)
+    replayed = replay(POLICY)
+    assert replayed.total + replayed.waiting == 171  # the bank's rows
+    assert replayed.right + replayed.leaks + replayed.breakages + replayed.unwatched == replayed.total
+    file = tmp_path / "half-day.json"
+
+    def run(**options: Any) -> int:
+        return lab_verify.run(argparse.Namespace(**{"file": file, "key": None, "json": True, **options}))
+
+    file.write_bytes(make(bank=Played(name=bank.name, digest=bank.digest), replayed=replayed))
+    assert run(json=False) == 0
+    assert "computed again" in capsys.readouterr().out
+    assert run(key=fingerprint(KEY.public_key())) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["verifies"], told["key_pinned"], told["learner"]) == (True, True, "A. Learner")
+    data = file.read_bytes()
+    file.write_bytes(data[:300] + bytes([data[300] ^ 1]) + data[301:])
+    assert run() == 5
+    better = msgspec.structs.replace(replayed, leaks=0, breakages=0)
+    file.write_bytes(make(bank=Played(name=bank.name, digest=bank.digest), replayed=better))
+    assert run() == 5
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["code"] == "wrong-numbers"
+
+
+def test_an_object_for_programs_has_all_but_the_key() -> None:
+    told = record_object(verify(make()))
+    json.dumps(told)
+    assert told["policy"]["replay"]["leaks"] == 1
+    assert "publicKey" not in told

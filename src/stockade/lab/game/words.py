@@ -60,7 +60,7 @@ DECISIONS = (
         "allow",
         "Let it through as it is: a connection to one permitted name and port, end to end. Recorded are who, "
         "where, when and how many bytes.",
-        "If the card says `proxy:` for the place, the call is proxy+log.",
+        "A place that the card proxies is proxy+log.",
         "E001",
     ),
     Explained(
@@ -68,7 +68,7 @@ DECISIONS = (
         "proxy+log",
         "Let it through, but under a hand: the gateway reads each request, so that method, path, size and "
         "account can be limited and are recorded.",
-        "If the card says `allow:` for the place, the call is allow: there is nothing inside to hold on to.",
+        "A place that the card allows is allow: there the gateway has no hold on what is inside.",
         "E171",
     ),
     Explained(
@@ -141,7 +141,7 @@ CONTROLS = (
         "exact allow-list",
         "The short list decides: the place or program is listed and let through, or its name only looks like "
         "a listed one.",
-        "A stranger that imitates nobody is default-deny; a listed place under `proxy:` is logging-proxy.",
+        "A stranger that imitates nobody is default-deny; a place that the card proxies is logging-proxy.",
         "E001",
     ),
     Explained(

@@ -134,9 +134,14 @@ function Questions({ questions, onSaved }) {
 /** A file of the browser's own making, for `stockade evidence review --answers`: nothing is asked of the server. */
 function keepAnswers(questions) {
   const answers = Object.fromEntries(questions.map((one) => [one.key, one.note]));
+  keep(`${JSON.stringify(answers, null, 2)}\n`, "answers.json");
+}
+
+/** @param {string | Blob} data */
+function keep(data, name) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([`${JSON.stringify(answers, null, 2)}\n`], { type: "application/json" }));
-  link.download = "answers.json";
+  link.href = URL.createObjectURL(new Blob([data], { type: "application/json" }));
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
@@ -162,11 +167,25 @@ function Question({ one, onSaved }) {
 
 function TakeHome({ loaded }) {
   const { state } = useLab();
+  const [fault, setFault] = useState(null);
   const texts = Object.fromEntries(loaded.questions.map((one) => [one.key, `an answer to “${one.text}”`]));
-  const names = { policy: "a policy of your own that loads (step 3)", evidence: "evidence that this page has verified (step 6)", ...texts };
+  const names = { policy: "a policy of your own (step 3)", evidence: "evidence that this page has verified (step 6)", ...texts };
   if (loaded.missing.length > 0) {
     return html`<div class="missing"><p>The record still needs:</p><ul>${loaded.missing.map((key) => html`<li>${names[key] ?? key}</li>`)}</ul></div>`;
   }
-  return html`<p>It is signed for <strong>${state.learner.name}</strong> with the key of this machine's user.
-    ${" "}<a class="button" href=${links.workshopRecord()} download="my-half-day.json">Download my record</a></p>`;
+  // Fetched and not linked: what is not right yet (a policy that does not load) is said here and not in a file.
+  const download = async () => {
+    try {
+      const answer = await fetch(links.workshopRecord(), { cache: "no-store" });
+      if (!answer.ok) throw await answer.json();
+      keep(await answer.blob(), "my-half-day.json");
+      setFault(null);
+      say("Your record is saved.");
+    } catch (error) {
+      setFault({ message: error.message, hint: error.hint });
+    }
+  };
+  return html`<div><p>It is signed for <strong>${state.learner.name}</strong>, with the key of this machine's user.</p>
+    <p><button type="button" class="primary" onClick=${download}>Download my record</button></p>
+    ${fault && html`<${Fault} error=${fault} />`}</div>`;
 }
