@@ -61,7 +61,7 @@ function Bench({ start, draft }) {
       <${Findings} lint=${lint} go=${(line) => goToLine(field.current, line)} />
     </div>
     ${fault && html`<${Fault} error=${fault} />`}
-    ${replay && html`<${Replay} replay=${replay} />`}
+    ${replay && html`<${Replay} replay=${replay} go=${(line) => goToLine(field.current, line)} />`}
     ${asking && html`<${Confirm} title="Start again?" text="The text is replaced by the starting text." yes="Start again" onYes=${begin} onNo=${() => setAsking(false)} />`}`;
 }
 
