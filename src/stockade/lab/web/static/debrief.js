@@ -42,7 +42,7 @@ export function DebriefPage({ id }) {
     <${Missed} list=${debrief.missed} attempts=${attempts} />
     <${Next} round=${round} />
     <div class="drawn"><${EgressLog} round=${round} open=${() => go("round", id)} /><${RiskMap} round=${round} words=${state.words} /></div>
-    <div class="two"><${Questions} id=${id} questions=${debrief.questions} /><${GapLog} from=${id} first=${debrief.gap_log} /></div>
+    <${Questions} id=${id} questions=${debrief.questions} /><${GapLog} from=${id} first=${debrief.gap_log} />
   </main>`;
 }
 
@@ -75,10 +75,9 @@ const AXES = { risk: "Risk", control: "Control", class: "Destination" };
 function ByClass({ list }) {
   const missed = list.filter((one) => one.right < one.total);
   return html`<section class="panel"><h2>Missed classes</h2>${missed.length === 0 ? html`<p>None in this round.</p>` : html`
-    <div class="scroll" tabindex="0" role="region" aria-label="Missed classes"><table><thead><tr><th scope="col">What</th><th scope="col">Class</th><th scope="col" class="number">Right</th></tr></thead>
-      <tbody>${missed.map((one) => {
-        return html`<tr><td>${AXES[one.axis]}</td><td>${one.axis === "risk" ? html`<${RiskMark} risk=${one.word} />` : html`<code>${one.word}</code>`}</td><td class="number">${one.right} of ${one.total}</td></tr>`;
-      })}</tbody></table></div>`}</section>`;
+    <p class="soft">Of which kinds you had all three parts right, and how many there were.</p>
+    <div class="by-class">${Object.entries(AXES).map(([axis, name]) => html`<section><h3>${name}</h3><ul class="plain-list">${missed.filter((one) => one.axis === axis).map((one) => html`<li>
+      <span>${axis === "risk" ? html`<${RiskMark} risk=${one.word} />` : html`<code>${one.word}</code>`}</span> <span class="number">${one.right} of ${one.total}</span></li>`)}</ul></section>`)}</div>`}</section>`;
 }
 
 function Missed({ list, attempts }) {

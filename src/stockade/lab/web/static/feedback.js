@@ -4,7 +4,7 @@ import { html, useEffect, useRef } from "./vendor/preact-htm.js";
 import { keyHint } from "./keys.js";
 import { RunIt } from "./live.js";
 import { href } from "./router.js";
-import { Foreign, ForeignLines, RequestLine } from "./text.js";
+import { Foreign, ForeignLines, RequestLine, Sentence } from "./text.js";
 import { RightMark, RiskMark, VerdictMark, wholeOf } from "./words.js";
 
 export function Feedback({ round, feedback, next, isLast }) {
@@ -52,15 +52,15 @@ export function Explanation({ feedback }) {
   return html`<div class="explanation">
     <dl>
       <dt>What gives it away</dt><dd class="cue"><${Foreign} text=${cue} /></dd>
-      <dt>Why</dt><dd><${Foreign} text=${why} /></dd>
+      <dt>Why</dt><dd><${Sentence} text=${why} /></dd>
       <dt>What happened</dt><dd><${Foreign} text=${event} />${technique && technique !== "none" && html` <span class="tag">${technique}</span>`}</dd>
       <dt>It rests on</dt><dd><${RestsOn} rests=${rests} /></dd>
-      <dt>The engine says</dt><dd><${VerdictMark} verdict=${engine.verdict} /> <code>${engine.reason}</code> <${Foreign} text=${engine.why} /></dd>
+      <dt>The engine says</dt><dd><${VerdictMark} verdict=${engine.verdict} /> <code>${engine.reason}</code> <${Sentence} text=${engine.why} /></dd>
       <dt>Source</dt><dd><${Foreign} text=${source} /> <span class="soft">(${scenario})</span></dd>
     </dl>
     ${near && html`<section class="near"><h3>Its near-pair <span class="soft">${near.scenario}</span></h3><${RequestLine} text=${near.attempt} label="Attempt of the near-pair" />
       <p><span class="tag">${near.phase}</span> <span class="tag">${near.identity}</span> <${VerdictMark} verdict=${near.key.decision} /> <${RiskMark} risk=${near.key.risk} /> <code>${near.key.control}</code></p>
-      <p>${near.difference}</p></section>`}
+      <p><${Sentence} text=${near.difference} /></p></section>`}
   </div>`;
 }
 
@@ -69,5 +69,5 @@ const lineOf = ({ line, last }) => (last > line ? `Lines ${line} to ${last} of t
 function RestsOn({ rests }) {
   if (!rests) return html`<span>no single rule</span>`;
   if (rests.line) return html`<p>${lineOf(rests)}</p><pre class="quoted"><code><${ForeignLines} text=${rests.text} /></code></pre>`;
-  return html`<code>${rests.rule}</code>${rests.text && html` <${Foreign} text=${rests.text} />`}`;
+  return html`<code>${rests.rule}</code>${rests.text && html` <${Sentence} text=${rests.text} />`}`;
 }
