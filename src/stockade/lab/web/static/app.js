@@ -8,7 +8,8 @@ import { HelpDialog } from "./help.js";
 import { useKeys } from "./keys.js";
 import { LabProvider, useLab } from "./lab.js";
 import { LearnerDialog } from "./learner.js";
-import { about } from "./pages/about.js";
+import { AboutPage } from "./pages/about.js";
+import { ReferencePage } from "./pages/reference.js";
 import { WorkshopPage } from "./pages/workshop.js";
 import { PlayPage } from "./play.js";
 import { PolicyPage } from "./policy.js";
@@ -18,7 +19,7 @@ import { SettingsDialog } from "./settings.js";
 import { StartPage } from "./start.js";
 
 const PAGES = [
-  ["", "Play"], ["drill", "Drill"], ["policy", "Policy"], ["progress", "Progress"], ["workshop", "Workshop"], ["about", "About"],
+  ["", "Play"], ["drill", "Drill"], ["policy", "Policy"], ["progress", "Progress"], ["workshop", "Workshop"], ["reference", "Reference"], ["about", "About"],
 ];
 
 function pageOf([name = "", id, part]) {
@@ -29,7 +30,8 @@ function pageOf([name = "", id, part]) {
   if (name === "policy") return html`<${PolicyPage} />`;
   if (name === "progress") return html`<${ProgressPage} />`;
   if (name === "workshop") return html`<${WorkshopPage} />`;
-  if (name === "about") return about();
+  if (name === "about") return html`<${AboutPage} />`;
+  if (name === "reference") return html`<${ReferencePage} />`;
   if (name === "") return html`<${StartPage} />`;
   return html`<main class="page" id="main"><h1>No such page</h1><p><a href=${href()}>To the start</a></p></main>`;
 }

@@ -3,8 +3,8 @@
 import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
 import { say } from "./announce.js";
 
-export function Clock({ round, event, setting }) {
-  const limit_s = limitOf(round, setting);
+/** @param {{limit_s: number | null, event: any}} props `limit_s` as it was set when the round began */
+export function Clock({ limit_s, event }) {
   const since = useRef({ index: -1, at: 0 });
   if (since.current.index !== event.index) {
     since.current = { index: event.index, at: performance.now() - (event.shown_ms ?? 0) };
@@ -29,5 +29,3 @@ export function Clock({ round, event, setting }) {
     <svg class="time-left" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="1" class="rail" /><rect width=${(100 * left_s) / limit_s} height="1" /></svg>
   </div>`;
 }
-
-const limitOf = (round, setting) => (setting === "off" ? null : round.clock_s);

@@ -10,7 +10,7 @@ export function ControlGroup({ controls, chosen, choose }) {
   const box = useRef(null);
   const field = useRef(null);
   const wanted = filter.trim().toLowerCase();
-  const fits = (one) => !wanted || `${one.word} ${one.help}`.toLowerCase().includes(wanted);
+  const fits = (one) => !wanted || `${one.word} ${one.shown} ${one.help}`.toLowerCase().includes(wanted);
   const found = groups.flatMap((group) => group.controls).filter(fits);
 
   const take = (word) => {
@@ -52,7 +52,7 @@ export function ControlGroup({ controls, chosen, choose }) {
     <div class="control-groups">${groups.map((group) => {
       const shown = group.controls.filter(fits);
       return shown.length > 0 && html`<div class="control-group" role="group" aria-label=${group.name} key=${group.name}><p class="label" aria-hidden="true">${group.name}</p>
-        ${shown.map((one) => html`<label class="choice control" key=${one.word}>
+        ${shown.map((one) => html`<label class="choice control" key=${one.word} title=${one.unless}>
           <input type="radio" name="control" value=${one.word} checked=${chosen === one.word} aria-describedby=${`help-${one.word}`}
             aria-labelledby=${`word-${one.word}`} onChange=${() => choose(one.word)} />
           ${keyHint(one.key) && html`<kbd aria-hidden="true">${one.key}</kbd>`}<span class="control-text"><span class="word" id=${`word-${one.word}`}>${one.word}</span>

@@ -9,9 +9,9 @@ import { EgressLog } from "./log.js";
 import { RiskMap } from "./map.js";
 import { GapLog, Questions } from "./review.js";
 import { go, href } from "./router.js";
-import { Sensitivity } from "./sensitivity.js";
+import { Meaning, Sensitivity } from "./sensitivity.js";
 import { tellOtherTabs } from "./tabs.js";
-import { RequestLine, shortAttempt } from "./text.js";
+import { Foreign, RequestLine, shortAttempt } from "./text.js";
 import { RightMark, RiskMark, VerdictMark, wholeOf } from "./words.js";
 
 export function DebriefPage({ id }) {
@@ -30,23 +30,21 @@ export function DebriefPage({ id }) {
       <${ShareCard} round=${round} debrief=${debrief} />
     </div>
     <div class="two">
-      <${Rates} title="Leaks" none="None: nothing that should be denied got out." list=${debrief.leaks} attempts=${attempts} />
-      <${Rates} title="Wrong blocks" none="None: no needed work was stopped." list=${debrief.blocks} attempts=${attempts} />
+      <${Rates} title="Leaks" none="None: nothing that should be denied got out." list=${debrief.leaks} />
+      <${Rates} title="Wrong blocks" none="None: no needed work was stopped." list=${debrief.blocks} />
     </div>
     <div class="two">
       <section class="panel"><h2>How sharp, and which way you lean</h2>
         <h3>This ${round.kind === "drill" ? "drill" : "round"}</h3><${Sensitivity} value=${debrief.sensitivity} />
-        ${overallOf(debrief) && html`<h3>All your rounds</h3><${Sensitivity} value=${overallOf(debrief)} />`}</section>
+        <h3>All that you answered</h3><${Sensitivity} value=${debrief.overall.sensitivity} /><${Meaning} /></section>
       <${ByClass} list=${debrief.by_class} />
     </div>
     <${Missed} list=${debrief.missed} attempts=${attempts} />
     <${Next} round=${round} />
     <div class="drawn"><${EgressLog} round=${round} open=${() => go("round", id)} /><${RiskMap} round=${round} words=${state.words} /></div>
-    <div class="two"><${Questions} id=${id} questions=${debrief.questions} /><${GapLog} from=${id} first=${debrief.gap_log} /></div>
+    <${Questions} id=${id} questions=${debrief.questions} /><${GapLog} from=${id} first=${debrief.gap_log} />
   </main>`;
 }
-
-const overallOf = ({ overall }) => overall?.sensitivity ?? (overall?.n === undefined ? null : overall);
 
 function Result({ round, debrief }) {
   return html`<section class="panel result">
@@ -66,29 +64,27 @@ function ShareCard({ round, debrief }) {
     <p class="note">Made on this machine and sent nowhere. <code>stockade lab verify</code> checks the result.</p></section>`;
 }
 
-function Rates({ title, none, list, attempts }) {
+function Rates({ title, none, list }) {
   return html`<section class="panel"><h2>${title} <span class="count-tag">${list.length}</span></h2>
-    ${list.length ? html`<ul class="plain-list">${list.map((one) => html`<li><code>${shortAttempt(one.attempt ?? attempts.get(one.index)?.attempt ?? "")}</code>
-      <span class="soft"> event ${one.index + 1}</span>${one.cue && html`<br />${one.cue}`}</li>`)}</ul>` : html`<p>${none}</p>`}</section>`;
+    ${list.length ? html`<ul class="plain-list">${list.map((one) => html`<li><code>${shortAttempt(one.attempt)}</code>
+      <span class="soft"> event ${one.index + 1}</span><br /><${Foreign} text=${one.cue} /></li>`)}</ul>` : html`<p>${none}</p>`}</section>`;
 }
 
-const AXES = [["risk", "Risk"], ["control", "Control"], ["class", "Destination"]];
+const AXES = { risk: "Risk", control: "Control", class: "Destination" };
 
 function ByClass({ list }) {
   const missed = list.filter((one) => one.right < one.total);
   return html`<section class="panel"><h2>Missed classes</h2>${missed.length === 0 ? html`<p>None in this round.</p>` : html`
-    <div class="scroll" tabindex="0" role="region" aria-label="Missed classes"><table><thead><tr><th scope="col">What</th><th scope="col">Class</th><th scope="col" class="number">Right</th></tr></thead>
-      <tbody>${missed.map((one) => {
-        const [axis, text] = AXES.find(([name]) => one[name] !== undefined) ?? ["class", "Class"];
-        return html`<tr><td>${text}</td><td>${axis === "risk" ? html`<${RiskMark} risk=${one.risk} />` : html`<code>${one[axis]}</code>`}</td><td class="number">${one.right} of ${one.total}</td></tr>`;
-      })}</tbody></table></div>`}</section>`;
+    <p class="soft">Of which kinds you had all three parts right, and how many there were.</p>
+    <div class="by-class">${Object.entries(AXES).map(([axis, name]) => html`<section><h3>${name}</h3><ul class="plain-list">${missed.filter((one) => one.axis === axis).map((one) => html`<li>
+      <span>${axis === "risk" ? html`<${RiskMark} risk=${one.word} />` : html`<code>${one.word}</code>`}</span> <span class="number">${one.right} of ${one.total}</span></li>`)}</ul></section>`)}</div>`}</section>`;
 }
 
 function Missed({ list, attempts }) {
   return html`<section class="panel"><h2>Again, what was missed <span class="count-tag">${list.length}</span></h2>
     ${list.length === 0 && html`<p>Nothing: all parts of all events were right.</p>`}
     ${list.map((one) => {
-      const attempt = one.attempt ?? attempts.get(one.index)?.attempt ?? "";
+      const attempt = attempts.get(one.index)?.attempt ?? "";
       return html`<details class="missed"><summary><${RightMark} value=${wholeOf(one.right)} whole /> <span>Event ${one.index + 1}</span> <code>${shortAttempt(attempt)}</code></summary>
         <p><strong>${headline(one)}.</strong> You said <${VerdictMark} verdict=${one.answer.decision} />, <${RiskMark} risk=${one.answer.risk} />, <code>${one.answer.control}</code>;
           the key is <${VerdictMark} verdict=${one.key.decision} />, <${RiskMark} risk=${one.key.risk} />, <code>${one.key.control}</code>.</p>

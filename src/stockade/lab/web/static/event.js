@@ -12,7 +12,7 @@ const ENTRY = {
 export function EventView({ event, number, count, title, aside }) {
   return html`<section class="panel event" aria-labelledby="event-title">
     <div class="event-head"><h2 id="event-title" tabindex="-1" ref=${title}>Event ${number} <span class="unseen">of ${count}</span></h2>${aside}</div>
-    ${event.background?.length > 0 && html`<${Background} lines=${event.background} />`}
+    ${event.background?.length > 0 && html`<${Background} lines=${event.background} open=${!event.feedback} />`}
     <dl class="facts">
       <div><dt>Phase</dt><dd><span class="tag">${event.phase}</span></dd></div>
       <div><dt>Identity</dt><dd><span class=${`tag ${event.identity === "grader" ? "strong" : ""}`}>${event.identity}</span></dd></div>
@@ -30,8 +30,8 @@ export function EventView({ event, number, count, title, aside }) {
   </section>`;
 }
 
-function Background({ lines }) {
-  return html`<details class="background" open><summary>Other traffic of this executor, decided already <span class="soft">(${lines.length} lines, of no account for the answer)</span></summary>
+function Background({ lines, open }) {
+  return html`<details class="background" open=${open}><summary>Other traffic of this executor, decided already <span class="soft">(${lines.length} lines, of no account for the answer)</span></summary>
     <ol tabindex="0" aria-label="Other traffic">${lines.map((one) => html`<li><time>${one.time}</time>
-      <${VerdictMark} verdict=${one.verdict} /><code><${Foreign} text=${one.text.length > 160 ? `${one.text.slice(0, 160)}…` : one.text} /></code></li>`)}</ol></details>`;
+      <${VerdictMark} verdict=${one.verdict} /><code><${Foreign} text=${one.text} /></code></li>`)}</ol></details>`;
 }

@@ -4,7 +4,7 @@ import { html, useEffect, useRef } from "./vendor/preact-htm.js";
 import { keyHint } from "./keys.js";
 import { RunIt } from "./live.js";
 import { href } from "./router.js";
-import { Foreign, RequestLine } from "./text.js";
+import { Foreign, ForeignLines, RequestLine, Sentence } from "./text.js";
 import { RightMark, RiskMark, VerdictMark, wholeOf } from "./words.js";
 
 export function Feedback({ round, feedback, next, isLast }) {
@@ -37,7 +37,7 @@ function Parts({ feedback: { answer, key, right, points } }) {
     ["Risk", html`<${RiskMark} risk=${answer.risk} />`, html`<${RiskMark} risk=${key.risk} />`, right.risk, points.risk],
     ["Control", html`<code>${answer.control}</code>`, html`<code>${key.control}</code>`, right.control, points.control],
   ];
-  const extra = [points.bonus && `${signed(points.bonus)} for speed`, points.hints && `${signed(points.hints)} for hints`].filter(Boolean).join(", ");
+  const extra = [points.bonus && `${signed(points.bonus)} for speed`, points.hints && `${signed(-points.hints)} for hints`].filter(Boolean).join(", ");
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Your answer and the key"><table class="parts"><caption class="unseen">Your answer and the key</caption>
     <thead><tr><th scope="col">Part</th><th scope="col">Your answer</th><th scope="col">Key</th><th scope="col">Result</th><th scope="col" class="number">Points</th></tr></thead>
     <tbody>${rows.map(([part, given, wanted, value, got]) => html`<tr><th scope="row">${part}</th><td>${given}</td><td>${wanted}</td><td><${RightMark} value=${value} /></td><td class="number">${signed(got)}</td></tr>`)}</tbody>
@@ -52,20 +52,22 @@ export function Explanation({ feedback }) {
   return html`<div class="explanation">
     <dl>
       <dt>What gives it away</dt><dd class="cue"><${Foreign} text=${cue} /></dd>
-      <dt>Why</dt><dd><${Foreign} text=${why} /></dd>
+      <dt>Why</dt><dd><${Sentence} text=${why} /></dd>
       <dt>What happened</dt><dd><${Foreign} text=${event} />${technique && technique !== "none" && html` <span class="tag">${technique}</span>`}</dd>
       <dt>It rests on</dt><dd><${RestsOn} rests=${rests} /></dd>
-      <dt>The engine says</dt><dd><${VerdictMark} verdict=${engine.verdict} /> <code>${engine.reason}</code> <${Foreign} text=${engine.why} /></dd>
-      <dt>Source</dt><dd><${Foreign} text=${source} /> <span class="soft">${scenario}</span></dd>
+      <dt>The engine says</dt><dd><${VerdictMark} verdict=${engine.verdict} /> <code>${engine.reason}</code> <${Sentence} text=${engine.why} /></dd>
+      <dt>Source</dt><dd><${Foreign} text=${source} /> <span class="soft">(${scenario})</span></dd>
     </dl>
     ${near && html`<section class="near"><h3>Its near-pair <span class="soft">${near.scenario}</span></h3><${RequestLine} text=${near.attempt} label="Attempt of the near-pair" />
-      <p><${VerdictMark} verdict=${near.key.decision} /> <${RiskMark} risk=${near.key.risk} /> <code>${near.key.control}</code></p>
-      <p>${near.difference}</p></section>`}
+      <p><span class="tag">${near.phase}</span> <span class="tag">${near.identity}</span> <${VerdictMark} verdict=${near.key.decision} /> <${RiskMark} risk=${near.key.risk} /> <code>${near.key.control}</code></p>
+      <p><${Sentence} text=${near.difference} /></p></section>`}
   </div>`;
 }
 
+const lineOf = ({ line, last }) => (last > line ? `Lines ${line} to ${last} of the policy card` : `Line ${line} of the policy card`);
+
 function RestsOn({ rests }) {
   if (!rests) return html`<span>no single rule</span>`;
-  if (rests.line) return html`<code class="quoted"><span class="number">${rests.rule ?? rests.line}</span> <${Foreign} text=${(rests.text ?? "").trim()} /></code>`;
-  return html`<code>${rests.rule}</code>${rests.text && html` <${Foreign} text=${rests.text} />`}`;
+  if (rests.line) return html`<p>${lineOf(rests)}</p><pre class="quoted"><code><${ForeignLines} text=${rests.text} /></code></pre>`;
+  return html`<code>${rests.rule}</code>${rests.text && html` <${Sentence} text=${rests.text} />`}`;
 }

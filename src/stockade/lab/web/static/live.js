@@ -5,7 +5,7 @@ import { say } from "./announce.js";
 import { api } from "./api.js";
 import { keyHint, useKeys } from "./keys.js";
 import { Fault, useLab } from "./lab.js";
-import { Foreign, ForeignLines } from "./text.js";
+import { Foreign, ForeignLines, Sentence } from "./text.js";
 import { RightMark, RiskMark, VerdictMark } from "./words.js";
 
 const results = new Map(); // what was run stays shown when one comes back to an event
@@ -58,8 +58,9 @@ export function LiveResult({ result }) {
   return html`<div class="three">
       <section><h4>The ledger line</h4><${LedgerLine} record=${result.record} records=${result.records} /></section>
       <section><h4>What the worker saw</h4>${result.saw.length ? html`<ol class="saw">${result.saw.map((one) => html`<li><span class="tag">${one.step}</span> <${Foreign} text=${one.text} /></li>`)}</ol>` : html`<p>Nothing.</p>`}</section>
-      <section><h4>What arrived at the target</h4>${result.arrived.length ? html`<ul class="arrived">${result.arrived.map((one) => html`<li><${Arrived} one=${one} /></li>`)}</ul>` : html`<p class="nothing"><strong>Nothing.</strong> No byte reached it.</p>`}</section>
+      <section><h4>What arrived at the target</h4><${Arrivals} result=${result} /></section>
     </div>
+    ${result.leaked?.length > 0 && html`<div class="fault"><strong>It leaked, though the ledger says that it was refused:</strong> ${result.leaked.join("; ")}. Please report this.</div>`}
     <${Agreement} agrees=${result.agrees} />
     <p class="soft">Run <code>${result.run}</code>, ${Math.round(result.ms)} ms; its ledger is ${result.closing?.complete ? "closed and complete" : "not complete"}.</p>`;
 }
@@ -76,7 +77,7 @@ function LedgerLine({ record, records }) {
       ${request && html`<dt>request</dt><dd><code><${Foreign} text=${request} /></code></dd>`}
       <dt>entry</dt><dd><code>${record.entry}</code></dd><dt>record</dt><dd><code>${record.seq}</code> <time>${record.time}</time></dd>
     </dl>
-    <p><${Foreign} text=${record.why} /></p>
+    <p><${Sentence} text=${record.why} /></p>
     <details><summary>The record as it stands</summary><pre tabindex="0" role="region" aria-label="The record as JSON"><code><${ForeignLines} text=${JSON.stringify(record, null, 1)} /></code></pre></details>
     ${records?.length > 1 && html`<details><summary>All ${records.length} records of this try</summary><pre tabindex="0" role="region" aria-label="All records as JSON"><code><${ForeignLines} text=${records.map((one) => JSON.stringify(one)).join("\n")} /></code></pre></details>`}`;
 }
@@ -87,7 +88,18 @@ function Arrived({ one }) {
     ${one.request && html`<pre><code><${ForeignLines} text=${one.request} /></code></pre>`}${one.bytes != null && html`<span class="soft">${one.bytes} bytes</span>`}`;
 }
 
+const AGREES = { true: "agrees", false: "differs" };
+
+/** Each part of the real decision beside the key; what a live try cannot show says so. */
 function Agreement({ agrees }) {
-  if (!agrees) return null;
-  return html`<dl class="agrees" aria-label="Does the real decision agree with the key?">${Object.entries(agrees).map(([part, value]) => html`<div><dt>${part}</dt><dd><${RightMark} value=${value} /></dd></div>`)}</dl>`;
+  return html`<dl class="agrees"><div><dt>Real decision and key:</dt></div>${Object.entries(agrees ?? {}).map(([part, value]) => html`<div><dt>${part}</dt>
+    <dd>${value == null ? "cannot be shown here" : html`<${RightMark} value=${value} word=${AGREES[value]} />`}</dd></div>`)}</dl>`;
+}
+
+/** What reached the other side; of attempts by which nothing leaves, what they did. */
+function Arrivals({ result: { arrived, ran, asked } }) {
+  return html`${arrived.length > 0 ? html`<ul class="arrived">${arrived.map((one) => html`<li><${Arrived} one=${one} /></li>`)}</ul>`
+    : ran === true ? html`<p><strong>Nothing leaves by this one.</strong> It ran inside: the program started, or the question was answered.</p>`
+      : html`<p><strong>Nothing.</strong> No byte reached it.</p>`}
+    ${asked?.length > 0 && html`<p class="soft">Names asked for outside: <code><${Foreign} text=${asked.join(", ")} /></code></p>`}`;
 }

@@ -2,7 +2,7 @@
 
 import { html } from "./vendor/preact-htm.js";
 import { answered } from "./round.js";
-import { shortAttempt } from "./text.js";
+import { Breakable, shortAttempt } from "./text.js";
 import { RightMark, VerdictMark, wholeOf } from "./words.js";
 
 export function EgressLog({ round, current, open }) {
@@ -13,7 +13,7 @@ export function EgressLog({ round, current, open }) {
       ${rows.length > 0 && html`<table><thead><tr><th scope="col">No.</th><th scope="col">Took</th><th scope="col">Phase</th><th scope="col">Attempt</th><th scope="col">You</th><th scope="col">Engine</th><th scope="col">Result</th></tr></thead>
       <tbody>${rows.map(({ event, feedback }) => html`<tr key=${event.index} class=${event.index === current ? "current" : ""}>
         <td><button type="button" class="link" onClick=${() => open(event.index)} aria-label=${`Look at event ${event.index + 1} again`}>${event.index + 1}</button></td>
-        <td class="number">${seconds(feedback.answer.ms)}</td><td>${event.phase}</td><td class="attempt"><code>${shortAttempt(event.attempt)}</code></td>
+        <td class="number">${seconds(feedback.answer.ms)}</td><td>${event.phase}</td><td class="attempt"><code><${Breakable} text=${shortAttempt(event.attempt)} /></code></td>
         <td><${VerdictMark} verdict=${feedback.answer.decision} /></td><td><${VerdictMark} verdict=${feedback.engine.verdict} /></td>
         <td><${RightMark} value=${wholeOf(feedback.right)} whole /></td></tr>`)}</tbody></table>`}
     </div></section>`;

@@ -5,7 +5,7 @@
 
 import { html, useState } from "./vendor/preact-htm.js";
 import { answered } from "./round.js";
-import { shortAttempt } from "./text.js";
+import { Breakable, shortAttempt } from "./text.js";
 import { riskKey, RightMark, RiskMark, shapeOf, VerdictMark } from "./words.js";
 
 const LEFT = 108, TOP = 46, COLUMN = 74, MARK = 26, PER_LINE = 3;
@@ -67,5 +67,5 @@ const Legend = () => html`<ul class="legend">${["allow", "proxy", "deny"].map((v
 function MapTable({ rows }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Destination by risk as a table"><table><thead><tr><th scope="col">No.</th><th scope="col">Destination</th><th scope="col">Risk</th><th scope="col">Call</th><th scope="col">Decision</th><th scope="col">Attempt</th></tr></thead>
     <tbody>${rows.map(({ event, feedback }) => html`<tr><td>${event.index + 1}</td><td>${feedback.key.class}</td><td><${RiskMark} risk=${feedback.key.risk} /></td><td><${VerdictMark} verdict=${feedback.key.decision} /></td>
-      <td><${RightMark} value=${feedback.right.decision} /></td><td class="attempt"><code>${shortAttempt(event.attempt)}</code></td></tr>`)}</tbody></table></div>`;
+      <td><${RightMark} value=${feedback.right.decision} /></td><td class="attempt"><code><${Breakable} text=${shortAttempt(event.attempt)} /></code></td></tr>`)}</tbody></table></div>`;
 }

@@ -14,7 +14,7 @@ import { useKeys } from "./keys.js";
 import { Fault, useLab, useLoaded } from "./lab.js";
 import { EgressLog } from "./log.js";
 import { RiskMap } from "./map.js";
-import { feedbackOf, firstOpen, isDone, withFeedback, withHint } from "./round.js";
+import { eventAt, feedbackOf, firstOpen, isDone, withFeedback, withHint } from "./round.js";
 import { go, href } from "./router.js";
 import { tellOtherTabs } from "./tabs.js";
 import { shown, wholeOf } from "./words.js";
@@ -36,10 +36,10 @@ export function PlayPage({ id }) {
 
 function Round({ round, set, again, fault }) {
   const { state, refresh } = useLab();
-  const [index, setIndex] = useState(() => firstOpen(round) ?? round.count - 1);
+  const [index, setIndex] = useState(() => firstOpen(round) ?? round.events.at(-1)?.index ?? 0);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
-  const event = round.events[index];
+  const event = eventAt(round, index);
   const feedback = feedbackOf(event);
   const [answer, choose] = useAnswer(round.id, index);
   const title = useRef(null);
@@ -63,7 +63,8 @@ function Round({ round, set, again, fault }) {
       set((now) => withFeedback(now, said.feedback, said.round));
       say(sayResult(said.feedback, said.again));
       tellOtherTabs();
-      if (!said.round || isDone(said.round)) refresh();
+      if (isDone(said.round)) refresh();
+      else again(); // brings the next event, while the learner reads about this one
     });
     setBusy(false);
   };
@@ -74,15 +75,18 @@ function Round({ round, set, again, fault }) {
     say(`Hint ${said.hint.number}: ${said.hint.text}`);
   });
 
-  const next = () => {
+  const next = () => attempt(async () => {
     const open = firstOpen(round);
     if (open === null) return go("round", round.id, "debrief");
+    if (!eventAt(round, open)) {
+      const fresh = await api.round(round.id);
+      set(() => fresh);
+    }
     setIndex(open);
-    setError(null);
     return undefined;
-  };
+  });
 
-  useShowing(round, index, feedback);
+  useShowing(round, event, feedback);
   useEffect(() => {
     if (title.current && !feedback && index !== firstIndex.current) title.current.focus();
     firstIndex.current = index;
@@ -91,9 +95,11 @@ function Round({ round, set, again, fault }) {
 
   useKeys((key) => {
     if (key === "n" && feedback) return next(), true;
-    if (key === "h" && !feedback && !closed && event.hints.left) return takeHint(), true;
+    if (key === "h" && event && !feedback && !closed && event.hints.left) return takeHint(), true;
     return false;
   });
+
+  if (!event) return html`<main class="page" id="main"><h1>Round</h1><p>This round was broken off before its first answer. <a href=${href()}>To the start</a></p></main>`;
 
   return html`<main class="play" id="main">
     <h1 class="unseen">${round.kind === "drill" ? "Drill" : `Round, tier ${round.tier}`}</h1>
@@ -102,7 +108,7 @@ function Round({ round, set, again, fault }) {
     <div class="bench">
       <div class="work">
         <${EventView} event=${event} number=${index + 1} count=${round.count} title=${title}
-          aside=${!feedback && html`<${Clock} round=${round} event=${event} setting=${state.settings.clock} />`} />
+          aside=${!feedback && html`<${Clock} limit_s=${round.clock_s} event=${event} />`} />
         ${error && html`<${Fault} error=${error} />`}
         ${closed && !feedback && html`<p class="banner">This round was broken off. <a href=${href()}>To the start</a></p>`}
         ${feedback && html`<${Feedback} key=${index} round=${round} feedback=${feedback} next=${next} isLast=${firstOpen(round) === null} />`}
@@ -123,8 +129,8 @@ function Bar({ round, index, setIndex }) {
   const percent = `${round.points} ${Math.abs(round.points) === 1 ? "point" : "points"}`;
   return html`<div class="bar">
     <p class="count"><strong>Event ${index + 1}</strong> of ${round.count}</p>
-    <ol class="steps" aria-label="Events">${round.events.map((one, at) => {
-      const feedback = feedbackOf(one);
+    <ol class="steps" aria-label="Events">${Array.from({ length: round.count }, (_, at) => {
+      const feedback = feedbackOf(eventAt(round, at));
       const word = feedback ? { true: "right", half: "partly right", false: "wrong" }[String(wholeOf(feedback.right))] : "open";
       const can = feedback || at === firstOpen(round);
       return html`<li><button type="button" class=${`step is-${word.replace(" ", "-")}`} disabled=${!can} aria-current=${at === index ? "step" : undefined}
@@ -165,9 +171,9 @@ function useAnswer(id, index) {
 }
 
 /** The server starts an event's time at its first showing. */
-function useShowing(round, index, feedback) {
+function useShowing(round, event, feedback) {
   useEffect(() => {
-    if (feedback || round.status !== "open" || round.events[index].shown_ms != null) return;
-    api.show(round.id, index).catch(() => {}); // without it the event has no bonus; the answer says what is wrong
-  }, [index]);
+    if (!event || feedback || round.status !== "open" || event.shown_ms != null) return;
+    api.show(round.id, event.index).catch(() => {}); // without it the event has no bonus; the answer says what is wrong
+  }, [event?.index]);
 }

@@ -8,7 +8,7 @@ import { Editor, goToLine } from "./editor.js";
 import { Fault, useLoaded } from "./lab.js";
 import { useLater } from "./later.js";
 import { Replay } from "./replay.js";
-import { Foreign } from "./text.js";
+import { Foreign, plain, Sentence } from "./text.js";
 
 const loadBoth = async () => {
   const [start, draft] = await Promise.all([api.policyStart(), api.policy()]);
@@ -52,7 +52,8 @@ function Bench({ start, draft }) {
     change(start.text);
     setAsking(false);
   };
-  return html`<p class="lead">${start.task}</p>
+  return html`<p class="lead"><${Sentence} text=${start.task} /></p>
+    <${Needs} needs=${start.needs} />
     <div class="policy-columns">
       <section class="panel"><div class="event-head"><h2><label for="policy-text">Your policy</label></h2><span class="status" role="status">${status && `Draft ${status}`}</span></div>
         <${Editor} text=${text} change=${change} marked=${lint?.findings ?? []} field=${field} />
@@ -61,7 +62,7 @@ function Bench({ start, draft }) {
       <${Findings} lint=${lint} go=${(line) => goToLine(field.current, line)} />
     </div>
     ${fault && html`<${Fault} error=${fault} />`}
-    ${replay && html`<${Replay} replay=${replay} />`}
+    ${replay && html`<${Replay} replay=${replay} go=${(line) => goToLine(field.current, line)} />`}
     ${asking && html`<${Confirm} title="Start again?" text="The text is replaced by the starting text." yes="Start again" onYes=${begin} onNo=${() => setAsking(false)} />`}`;
 }
 
@@ -89,4 +90,13 @@ function Findings({ lint, go }) {
     <p role="status">${words}</p>
     ${list.length > 0 && html`<ol>${list.map((one) => html`<li class=${one.severity}><button type="button" class="link" disabled=${!one.line} onClick=${() => go(one.line)}>${one.line ? `Line ${one.line}` : "Whole file"}</button>
       <span class="tag">${one.severity}</span> <code>${one.code}</code><p><${Foreign} text=${one.message} /></p>${one.better && html`<p class="soft">Better: <code><${Foreign} text=${one.better} /></code></p>`}</li>`)}</ol>`}</section>`;
+}
+
+/** What the executor needs, so that nobody has to guess hosts; ports, methods and paths show in the examples. */
+function Needs({ needs }) {
+  return html`<details class="panel needs"><summary><h2>What the work needs</h2> <span class="soft">${needs.length} places and programs</span></summary>
+    <div class="scroll" tabindex="0" role="region" aria-label="What the work needs"><table><thead><tr><th scope="col">Where</th><th scope="col">What for</th><th scope="col">How</th><th scope="col">For example</th></tr></thead>
+      <tbody>${needs.map((one) => html`<tr><th scope="row"><code>${one.host}</code><br /><span class="soft">${one.class}</span></th><td><${Sentence} text=${one.what} /></td><td>${one.watched ? "under record" : "straight"}</td>
+        <td>${one.examples.map((example) => html`<p><code>${plain(example.attempt)}</code> <span class="soft">${[example.phase, example.identity === "grader" && "grader", ...example.answers].filter(Boolean).join(", ")}</span></p>`)}</td></tr>`)}</tbody></table></div>
+  </details>`;
 }

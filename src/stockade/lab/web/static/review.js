@@ -8,7 +8,7 @@ import { useLater } from "./later.js";
 
 export function Questions({ id, questions }) {
   return html`<section class="panel"><h2>Eight questions</h2><p class="soft">Say it aloud, or write it down. Notes stay on this machine.</p>
-    ${questions.map((one) => html`<${Question} key=${one.key} id=${id} one=${one} />`)}</section>`;
+    <div class="questions">${questions.map((one) => html`<${Question} key=${one.key} id=${id} one=${one} />`)}</div></section>`;
 }
 
 function Question({ id, one }) {

@@ -32,6 +32,7 @@ export function ClockChoice() {
   return html`<fieldset class="choices"><legend>Clock of tiers 2 to 4</legend>
     ${CLOCKS.map(([word, text, help]) => html`<label><input type="radio" name="clock" value=${word}
       checked=${state.settings.clock === word} onChange=${() => choose(word)} /><span>${text}<small>${help}</small></span></label>`)}
+    <p class="note">It holds for rounds that you begin from now on.</p>
     ${fault && html`<${Fault} error=${fault} />`}</fieldset>`;
 }
 

@@ -10,10 +10,10 @@ import { keep, recall } from "./kept.js";
 import { tellOtherTabs } from "./tabs.js";
 
 const SUBTLETY = {
-  1: "Plain cases: a listed host, an unknown one, the metadata address.",
+  1: "A listed host, an unknown one, the metadata address.",
   2: "Right place, wrong operation; right request, wrong phase.",
-  3: "Lookalike names, odd spellings, redirects, addresses behind a permitted name.",
-  4: "What decides is small, and the stated reason is always good.",
+  3: "Odd spellings, redirects, addresses behind a permitted name.",
+  4: "The stated reason always sounds good.",
 };
 
 export function StartPage() {
@@ -60,6 +60,7 @@ export function StartPage() {
           <li><a href=${href("policy")}>Policy as the answer</a> – write one policy, and the whole bank is replayed through it</li>
           <li><a href=${href("workshop")}>Workshop</a> – a guided half day that ends with your own evidence record</li>
           <li><a href=${href("progress")}>Progress</a> – ${state.progress.rounds} ${state.progress.rounds === 1 ? "round" : "rounds"}, ${state.progress.answered} answers so far</li>
+          <li><a href=${href("reference")}>Reference</a> – every control and risk, with an example</li>
           <li><a href=${href("about")}>About</a> – what is real here, and what touches a network</li></ul></section>
         <section class="panel"><${ClockChoice} /></section>
       </div>
@@ -70,15 +71,13 @@ export function StartPage() {
 }
 
 function Tier({ one, chosen, choose, best, clock }) {
-  const time = !one.clock_s || clock === "off" ? "no clock" : `${one.clock_s * (clock === "double" ? 2 : 1)} seconds an event`;
+  const time = !one.clock_s || clock === "off" ? "No clock" : `${one.clock_s * (clock === "double" ? 2 : 1)} seconds an event for the bonus`;
   const noise = one.noise ? `${one.noise} lines of other traffic` : "no other traffic";
   return html`<label class="tier"><input type="radio" name="tier" value=${one.tier} checked=${chosen} onChange=${choose} />
-    <span><strong>Tier ${one.tier}${one.label ? html` · ${one.label}` : ""}</strong>
+    <span><strong>Tier ${one.tier} · ${one.label.split(",")[0]}</strong>
       ${best && html` <span class="best">best ${best}</span>`}
-      <small>${SUBTLETY[one.tier] ?? ""} ${capital(time)}, ${noise}.</small></span></label>`;
+      <small>${SUBTLETY[one.tier] ?? ""} ${time}, ${noise}.</small></span></label>`;
 }
-
-const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 function Resume({ id, refresh }) {
   const [fault, setFault] = useState(null);

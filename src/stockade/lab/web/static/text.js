@@ -39,6 +39,13 @@ export function RequestLine({ text, label }) {
       role=${long ? "region" : undefined} aria-label=${long ? label ?? "Request line" : undefined}><code><${Foreign} text=${text} /></code></pre>`;
 }
 
+/** A sentence of ours that quotes foreign words between backticks. */
+export const Sentence = ({ text }) =>
+  String(text ?? "").split("`").map((part, at) => (at % 2 ? html`<code><${Foreign} text=${part} /></code>` : html`<${Foreign} text=${part} />`));
+
+/** A name in a narrow column: it may break after its dots and slashes before it breaks anywhere. */
+export const Breakable = ({ text }) => text.split(/(?<=[./])/).map((part, at) => (at ? html`<wbr />${part}` : part));
+
 /** Method and host, for a row of a table. */
 export function shortAttempt(attempt) {
   const [first, second = "", ...rest] = attempt.split(/\s+/);

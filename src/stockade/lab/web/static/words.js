@@ -61,10 +61,10 @@ export const RiskMark = ({ risk }) => html`<span class=${`risk ${risk}`}>
 
 const MARKS = { true: ["right", "M3 8.5 6.5 12 13 4.5"], half: ["half right", "M3 8h10"], false: ["wrong", "M4 4l8 8M12 4l-8 8"] };
 
-/** Right, half right or wrong: a sign and the word. @param {{value: true | false | "half", whole?: boolean}} props */
-export function RightMark({ value, whole = false }) {
+/** Right, half right or wrong: a sign and the word. @param {{value: true | false | "half", whole?: boolean, word?: string}} props `word` replaces ours */
+export function RightMark({ value, whole = false, word: other }) {
   const [plain, path] = MARKS[String(value)];
-  const word = whole && value === "half" ? "partly right" : plain;
+  const word = other ?? (whole && value === "half" ? "partly right" : plain);
   return html`<span class=${`mark is-${String(value)}`}>
     <svg class="shape" viewBox="0 0 16 16" aria-hidden="true"><path d=${path} /></svg><span>${word}</span></span>`;
 }
