@@ -91,7 +91,7 @@ class Learner:
 
 def measure_answers(server: Server, name: str, pause_s: float, seconds: float) -> dict[str, Any]:
     """All learners at the same time, each with a pause before each answer."""
-    learners = [Learner(server, f"{name} {number}") for number in range(LEARNERS)]
+    learners = [Learner(server, f"answers {bool(pause_s)} {number}") for number in range(LEARNERS)]
     answers: list[float] = []
     others: list[float] = []
     began = time.perf_counter()

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from http.cookies import CookieError, SimpleCookie
 
 from msgspec import Struct
 
@@ -139,14 +138,16 @@ TOO_LARGE = Refusal(413, "too-large", f"more than {BODY_LIMIT_BYTES >> 20} MiB")
 
 
 def read_cookie(head: Head, name: str) -> str | None:
-    """The value of one cookie."""
+    """The value of one cookie.
+
+    Not by `http.cookies`, which gives up on the whole header when one cookie is odd: other servers on
+    127.0.0.1 set cookies that the browser sends to us as well.
+    """
     for header in head.all("cookie"):
-        try:
-            jar = SimpleCookie(header)
-        except CookieError:
-            continue
-        if name in jar:
-            return jar[name].value
+        for part in header.split(";"):
+            key, _, value = part.strip().partition("=")
+            if key == name:
+                return value
     return None
 
 

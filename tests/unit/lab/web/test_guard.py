@@ -144,6 +144,7 @@ def test_the_cookie_is_what_signs_in_and_the_token_is_not_it() -> None:
     name = "stockade-lab-8765"
     assert signed_in(f"{name}={GUARD.cookie}")
     assert signed_in(f"other=1; {name}={GUARD.cookie}")
+    assert signed_in(f'odd; {{"a": "b, c"}}; x="y; {name}={GUARD.cookie}; =; z')  # of other servers here
     assert not signed_in(f"{name}={GUARD.token}")
     assert not signed_in(f"{name}={GUARD.cookie}x")
     assert not signed_in(f"stockade-lab-8766={GUARD.cookie}")
