@@ -1,6 +1,6 @@
 """The guided half day: what to do, what one should see, and how one knows that it is done.
 
-Pure data. Where a learner stands is in `workshop_progress`; what the half day leaves is made in `workshop_record`.
+Pure data. Where a learner stands is in `workshop_progress`, what the half day leaves in `workshop_record`.
 """
 
 from __future__ import annotations

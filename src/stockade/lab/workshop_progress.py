@@ -1,4 +1,4 @@
-"""Where a learner stands in the half day: what is ticked, written and verified. Pure: values in, values out."""
+"""Where a learner stands in the half day: what is ticked, written and verified. Pure."""
 
 from __future__ import annotations
 
