@@ -8,7 +8,7 @@ from typing import Any
 
 
 def add_parser(subparsers: Any) -> None:
-    from stockade.cli import lab_check
+    from stockade.cli import lab_check, lab_verify
 
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "lab",
@@ -17,6 +17,7 @@ def add_parser(subparsers: Any) -> None:
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     lab_check.add_parser(actions)
+    lab_verify.add_parser(actions)
     parser.set_defaults(lab_parser=parser)
 
 
@@ -25,5 +26,9 @@ def run(args: argparse.Namespace) -> int:
         from stockade.cli import lab_check
 
         return lab_check.run(args)
+    if args.action == "verify":
+        from stockade.cli import lab_verify
+
+        return lab_verify.run(args)
     args.lab_parser.print_help(sys.stderr)
     return 2

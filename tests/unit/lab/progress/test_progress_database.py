@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import stat
 import threading
@@ -198,7 +197,7 @@ def test_a_full_disk_is_a_fault_of_the_host_and_the_answer_is_not_taken(
     assert store.play.round(me, number, START).answered == len(store.database.rows("SELECT * FROM answers"))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.needs("ordinary-user")
 def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(HostError, match="no-place-for-progress"):
