@@ -8,7 +8,7 @@ from typing import Any
 
 
 def add_parser(subparsers: Any) -> None:
-    from stockade.cli import lab_check
+    from stockade.cli import lab_check, lab_verify
 
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "lab",
@@ -29,6 +29,7 @@ def add_parser(subparsers: Any) -> None:
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     lab_check.add_parser(actions)
+    lab_verify.add_parser(actions)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,6 +37,10 @@ def run(args: argparse.Namespace) -> int:
         from stockade.cli import lab_check
 
         return lab_check.run(args)
+    if args.action == "verify":
+        from stockade.cli import lab_verify
+
+        return lab_verify.run(args)
     from stockade.lab.web.serve import serve_lab
 
     return serve_lab(args.port, args.data, may_open=not args.no_open)

@@ -1,7 +1,7 @@
 """Other traffic of the same executor, beside an event: noise that was decided already.
 
-It is drawn from rows of the same phase and identity; never from the round itself, and never with the
-event's own line, so that no answer stands beside its question. The verdicts are the engine's.
+It is drawn from rows of the same phase and identity; never with a line that the round asks about, in
+whatever phase, so that no answer stands beside its question. The verdicts are the engine's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def draw_background(
     """`count` lines for one event of a round, in the order of their times."""
     event = book.find(round_scenarios[index])
     dice = Dice("background", seed, str(index), event.id, book.pack.digest)
-    rows = _choose(book, event, set(round_scenarios), dice, count)
+    asked = {book.find(number).attempt for number in round_scenarios}
+    rows = _choose(book, event, asked, dice, count)
     time = _NINE_O_CLOCK_MS + index * _EVENT_MS + dice.below(1000)
     lines = []
     for row in rows:
@@ -48,15 +49,12 @@ def draw_background(
     return tuple(lines)
 
 
-def _choose(book: Book, event: Scenario, in_round: Collection[str], dice: Dice, count: int) -> list[Scenario]:
+def _choose(book: Book, event: Scenario, asked: Collection[str], dice: Dice, count: int) -> list[Scenario]:
     """First rows of the same phase and identity; if they are too few, others as they would be judged here."""
     others = [
         row
         for row in book.pack.scenarios
-        if row.id not in in_round
-        and is_playable(row)
-        and row.attempt != event.attempt
-        and not are_near(row, event)
+        if row.attempt not in asked and is_playable(row) and not are_near(row, event)
     ]
     here = (event.phase, event.identity)
     same = dice.shuffle([row for row in others if (row.phase, row.identity) == here])[:count]

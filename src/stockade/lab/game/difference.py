@@ -34,6 +34,7 @@ PARTS = {
     "sni": "the name in the TLS hello",
 }
 
+_TELLING = ("arguments", "path", "query", "host", "method", "port")
 AS_WRITTEN = {"spelling": "host", "address": "host"}  # two ways to look at one part
 
 
@@ -119,7 +120,13 @@ def _tell(part: Part) -> str:
 
 
 def _tell_rest(parts: list[Part]) -> str:
-    return f"Also different: {', '.join(PARTS[part.part] for part in parts)}. " if parts else ""
+    """What differs besides: one part with its values, the others by name."""
+    if not parts:
+        return ""
+    shown = min(parts, key=lambda part: _TELLING.index(part.part) if part.part in _TELLING else len(_TELLING))
+    others = [PARTS[part.part] for part in parts if part is not shown]
+    named = f"; and {', '.join(others)}" if others else ""
+    return f"Also different: {_tell(shown)}{named}. "
 
 
 def _begin(text: str) -> str:

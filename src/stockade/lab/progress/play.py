@@ -101,7 +101,7 @@ class Play:
                 "SELECT id FROM rounds WHERE learner = ? AND kind = ? AND ended_ms IS NULL", (learner, kind)
             ).fetchall()
             for row in open_ones:
-                self._close(change, leave(self._load(learner, row["id"]), now))
+                self._break_off(change, learner, row["id"], now)
             change.execute(
                 "INSERT INTO rounds (id, learner, kind, tier, seed, bank, clock, started_ms) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -216,6 +216,16 @@ class Play:
             state = leave(self._load(learner, number), now)
             self._close(change, state)
         return present_summary(self.book, state)
+
+    def _break_off(self, change: sqlite3.Connection, learner: str, number: str, now: Moment) -> None:
+        """Leave a round for another one; one of other scenarios cannot be counted any more."""
+        if self._need(learner, number)["bank"] == self.book.pack.digest:
+            self._close(change, leave(self._load(learner, number), now))
+        else:
+            change.execute(
+                "UPDATE rounds SET ended_ms = max(started_ms, ?), is_left = 1 WHERE id = ?",
+                (now.wall_ms, number),
+            )
 
     def _close(self, change: sqlite3.Connection, state: RoundState) -> None:
         standing = add_up(self.book, state)
