@@ -94,7 +94,7 @@ def test_the_same_number_never_stands_for_two_rows_and_near_pairs_exist() -> Non
         ("E083", {"came_from": "http://shop.local.test/"}),
         ("E134", {"came_from": "http://shop.local.test/"}),
         ("E146", {"came_from": "http://shop.local.test/"}),
-        ("E037", {"sni": "docs.python.org"}),
+        ("E037", {"sni": "code.host.test"}),
     ],
 )
 def test_with_its_origin_said_the_control_is_the_banks(number: str, more: dict[str, str]) -> None:

@@ -457,12 +457,14 @@ def test_the_half_day_ends_with_a_signed_record(player: Caller, tmp_path: Path) 
     record = player.ask("GET", "/api/workshop/record")
     assert record.headers["content-disposition"] == 'attachment; filename="my-half-day.json"'
 
-    from stockade.lab.workshop_record import Replayed, verify_workshop_record
+    from stockade.lab.workshop_record import Replayed
+    from stockade.lab.workshop_verify import verify_workshop_record
 
     replayed = player.post("/api/policy/replay", {"text": player.get("/api/card")["text"]})
     numbers = Replayed(
         leaks=0,
         breakages=0,
+        unwatched=0,
         right=replayed["right"],
         total=replayed["total"],
         waiting=len(replayed["waiting"]),

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from stockade.lab.progress.people import Learner
     from stockade.lab.progress.store import Store
     from stockade.lab.web.lab import Lab
-    from stockade.lab.workshop_record import Replayed
 
 
 class Where(Struct, forbid_unknown_fields=True):
@@ -106,7 +105,7 @@ def write_record(lab: Lab, learner: Learner, now: Moment) -> bytes:
     """
     from stockade.evidence.keys import load_or_make_key
     from stockade.lab.game.present import tell_time
-    from stockade.lab.workshop_record import Played, see_evidence, workshop_record
+    from stockade.lab.workshop_record import Played, replay_on, see_evidence, workshop_record
 
     progress = load_progress(lab.store, learner)
     text = lab.store.desk.draft(learner.id)
@@ -123,23 +122,8 @@ def write_record(lab: Lab, learner: Learner, now: Moment) -> bytes:
         bank=Played(name=lab.pack.name, digest=lab.pack.digest),
         done=progress.done,
         policy_text=text,
-        replayed=count_replay(lab, text),
+        replayed=replay_on(lab.pack)(text),
         evidence=see_evidence(Path(progress.evidence)),
         answers=progress.notes,
         key=load_or_make_key(),
-    )
-
-
-def count_replay(lab: Lab, text: str) -> Replayed:
-    """The numbers of a replay."""
-    from stockade.lab.game.replay import replay_text
-    from stockade.lab.workshop_record import Replayed
-
-    found = replay_text(text, lab.store.book)
-    return Replayed(
-        leaks=len(found.leaks),
-        breakages=len(found.breakages),
-        right=found.right,
-        total=found.total,
-        waiting=len(found.waiting),
     )
