@@ -42,11 +42,21 @@ def player(server: LabServer) -> Caller:
 
 def find(event: dict[str, Any]) -> Scenario:
     """The row of the bank that an event shows."""
-    shown = (event["attempt"], event["phase"], event["identity"], event["stated_reason"])
-    (found,) = [
-        one for one in BANK if (one.attempt, str(one.phase), str(one.identity), one.stated_reason) == shown
-    ]
+    (found,) = [one for one in BANK if _shown(one) == {name: event[name] for name in _shown(one)}]
     return found
+
+
+def _shown(row: Scenario) -> dict[str, Any]:
+    return {
+        "attempt": row.attempt,
+        "phase": str(row.phase),
+        "identity": str(row.identity),
+        "entry": str(row.entry),
+        "answers": list(map(str, row.answers)),
+        "came_from": row.came_from,
+        "sni": row.sni,
+        "stated_reason": row.stated_reason,
+    }
 
 
 def current(round_: dict[str, Any]) -> dict[str, Any]:
@@ -457,21 +467,11 @@ def test_the_half_day_ends_with_a_signed_record(player: Caller, tmp_path: Path) 
     record = player.ask("GET", "/api/workshop/record")
     assert record.headers["content-disposition"] == 'attachment; filename="my-half-day.json"'
 
-    from stockade.lab.workshop_record import Replayed
-    from stockade.lab.workshop_verify import verify_workshop_record
+    from stockade.lab.workshop_record import replay_on, verify_workshop_record
 
-    replayed = player.post("/api/policy/replay", {"text": player.get("/api/card")["text"]})
-    numbers = Replayed(
-        leaks=0,
-        breakages=0,
-        unwatched=0,
-        right=replayed["right"],
-        total=replayed["total"],
-        waiting=len(replayed["waiting"]),
-    )
-    verified = verify_workshop_record(
-        record.content, replay=lambda _text: numbers, bank_digest=shipped_bank().digest
-    )
+    bank = shipped_bank()
+    verified = verify_workshop_record(record.content, replay=replay_on(bank), bank_digest=bank.digest)
+    assert (verified.said.policy.replay.leaks, verified.said.policy.replay.breakages) == (0, 0)
     assert verified.said.done == ["read", "verify"]
     assert verified.said.answers == notes
     assert verified.said.evidence.statement_sha256 == found["statement_sha256"]
