@@ -467,7 +467,8 @@ def test_the_half_day_ends_with_a_signed_record(player: Caller, tmp_path: Path) 
     record = player.ask("GET", "/api/workshop/record")
     assert record.headers["content-disposition"] == 'attachment; filename="my-half-day.json"'
 
-    from stockade.lab.workshop_record import replay_on, verify_workshop_record
+    from stockade.lab.workshop_record import replay_on
+    from stockade.lab.workshop_verify import verify_workshop_record
 
     bank = shipped_bank()
     verified = verify_workshop_record(record.content, replay=replay_on(bank), bank_digest=bank.digest)
