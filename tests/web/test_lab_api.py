@@ -409,6 +409,16 @@ def test_export_holds_everything_and_reset_forgets_it(player: Caller) -> None:
     assert player.ask("GET", f"/api/rounds/{number}").status_code == 404
 
 
+def test_an_export_tells_nothing_of_events_that_are_still_to_be_called(player: Caller) -> None:
+    round_ = player.post("/api/rounds", {"tier": 1})
+    event = current(round_)
+    row = find(event)
+    assert row.id not in player.ask("GET", "/api/progress/export").text
+    player.post(f"/api/rounds/{round_['id']}/answers", right(event))
+    exported = player.get("/api/progress/export")["rounds"][0]
+    assert [one["scenario"] for one in exported["steps"]] == [row.id]
+
+
 def test_what_was_missed_comes_back_in_a_drill(player: Caller) -> None:
     number = player.post("/api/rounds", {"tier": 1})["id"]
     done = play_to_the_end(player, number, wrong)

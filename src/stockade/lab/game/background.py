@@ -6,7 +6,8 @@ whatever phase, so that no answer stands beside its question. The verdicts are t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,8 +34,9 @@ class Background(Struct, frozen=True):
     place: str
 
 
+@lru_cache(maxsize=512)  # a page asks for a round again and again, and what it asks for never changes
 def draw_background(
-    book: Book, round_scenarios: Sequence[str], index: int, seed: str, count: int
+    book: Book, round_scenarios: tuple[str, ...], index: int, seed: str, count: int
 ) -> tuple[Background, ...]:
     """`count` lines for one event of a round, in the order of their times."""
     event = book.find(round_scenarios[index])
@@ -57,11 +59,11 @@ def _choose(book: Book, event: Scenario, asked: Collection[str], dice: Dice, cou
         if row.attempt not in asked and is_playable(row) and not are_near(row, event)
     ]
     here = (event.phase, event.identity)
-    same = dice.shuffle([row for row in others if (row.phase, row.identity) == here])[:count]
+    same = dice.sample([row for row in others if (row.phase, row.identity) == here], count)
     if len(same) < count:
         rest = [row for row in others if (row.phase, row.identity) != here]
-        moved = [replace(row, phase=event.phase, identity=event.identity) for row in dice.shuffle(rest)]
-        same += moved[: count - len(same)]
+        moved = dice.sample(rest, count - len(same))
+        same += [replace(row, phase=event.phase, identity=event.identity) for row in moved]
     return dice.shuffle(same)
 
 

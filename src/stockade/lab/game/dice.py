@@ -30,9 +30,14 @@ class Dice:
         return choices[self.below(len(choices))]
 
     def shuffle(self, items: Sequence[T]) -> list[T]:
-        """A new list in another order (Fisher and Yates)."""
+        """A new list in another order."""
+        return self.sample(items, len(items))
+
+    def sample(self, items: Sequence[T], count: int) -> list[T]:
+        """`count` of the items in an order of their own, or all if there are fewer (Fisher and Yates)."""
         mixed = list(items)
-        for last in range(len(mixed) - 1, 0, -1):
-            other = self.below(last + 1)
-            mixed[last], mixed[other] = mixed[other], mixed[last]
-        return mixed
+        taken = min(count, len(mixed))
+        for place in range(taken):
+            other = place + self.below(len(mixed) - place)
+            mixed[place], mixed[other] = mixed[other], mixed[place]
+        return mixed[:taken]

@@ -112,7 +112,7 @@ def _draw_one(
     lines = {line_of(row) for row in taken}
     left = [row for row in rows if row.is_legitimate is kind and line_of(row) not in lines]
     pool = next(found for found in _by_nearness(left, tier) if found)
-    candidates = dice.shuffle(pool)[:_CANDIDATES]
+    candidates = dice.sample(pool, _CANDIDATES)
     return min(candidates, key=lambda row: sum(_likeness(row, other) for other in taken))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from stockade.lab.game.book import Book
 from stockade.lab.game.deciding import find_deciding_part
 from stockade.lab.game.difference import tell_difference
@@ -49,7 +51,7 @@ def present_feedback(book: Book, state: RoundState, index: int) -> Feedback:
             str(decision.reason),
             decision.why,
         ),
-        near=_show_near(book, row),
+        near=_show_near(book, row.id),
         live=str(row.live),
         live_note=LIVE_NOTES[row.live]
         if row.is_seen_by_the_line
@@ -68,7 +70,9 @@ def _show_key(row: Scenario) -> KeyShown:
     return KeyShown(key.verdict.word, str(key.risk), str(key.control), str(key.place))
 
 
-def _show_near(book: Book, row: Scenario) -> NearShown | None:
+@lru_cache(maxsize=1024)  # the same for everybody, and the dearest part of an answer
+def _show_near(book: Book, number: str) -> NearShown | None:
+    row = book.find(number)
     near = book.near(row)
     if near is None:
         return None

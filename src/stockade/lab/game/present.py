@@ -34,7 +34,7 @@ def present_event(book: Book, state: RoundState, index: int, now: Moment) -> Eve
     step = state.steps[index]
     row = book.find(step.scenario)
     noise = 0 if state.tier is None else find_tier(state.tier).noise
-    scenarios = [one.scenario for one in state.steps]
+    scenarios = tuple(one.scenario for one in state.steps)
     event = Event(
         index=index,
         entry=str(row.entry),

@@ -37,7 +37,7 @@ def test_one_seed_gives_these_events_for_ever() -> None:
     assert draw_round(make_pack(), "golden", 3) == GOLDEN
 
 
-GOLDEN = ("D39", "L32", "D29", "D33", "L35", "D35", "L29", "L24", "L38")
+GOLDEN = ("L37", "L24", "D36", "D31", "L34", "D30", "L29", "L20", "D32")
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
@@ -92,7 +92,7 @@ def test_whatever_the_line_shows_is_drawn_some_time() -> None:
     seen = {
         number
         for tier in (1, 2, 3, 4)
-        for seed in range(400)
+        for seed in range(250)
         for number in draw_round(book.pack, str(seed), tier)
     }
     assert seen == {row.id for row in book.pack.scenarios if row.is_seen_by_the_line}

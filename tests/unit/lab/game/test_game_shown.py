@@ -135,7 +135,7 @@ def test_each_tier_has_its_lines_of_other_traffic(tier: Tier) -> None:
     number, noise = tier.tier, tier.noise
     for seed in SEEDS:
         state = begin_round(bank(), seed, number)
-        scenarios = [step.scenario for step in state.steps]
+        scenarios = tuple(step.scenario for step in state.steps)
         in_round = {bank().find(one).attempt for one in scenarios}
         for index in range(9):
             lines = draw_background(bank(), scenarios, index, seed, noise)
