@@ -6,6 +6,7 @@ and what arrives although it was refused is noticed.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,6 +156,23 @@ def test_what_the_card_refuses_arrives_under_a_card_that_permits_it(
     assert [one["name"] for one in tries["P1"].arrived] == ["docs.python.org.cdn.example"]
     assert [one["request"] for one in tries["P2"].arrived] == ["GET /asyncio"]
     assert tries["P4"].arrived[0]["bytes"] > 0
+
+
+def test_the_example_of_the_guide_comes_out_as_it_says(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "packs.md").read_text()
+    for name, text in zip(
+        ("card.yaml", "pack.yaml"), re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL), strict=False
+    ):
+        (tmp_path / name).write_text(text)
+    pack = load_pack(tmp_path / "pack.yaml")
+    opened = open_bench(pack)
+    try:
+        tries = [opened.try_scenario(one) for one in pack.scenarios]
+    finally:
+        opened.close()
+    assert [(one.scenario, one.is_as_keyed) for one in tries] == [
+        (f"D{number}", True) for number in range(1, 6)
+    ]
 
 
 def test_what_is_refused_and_arrives_all_the_same_is_noticed(card: Policy, bench: LiveBench) -> None:
