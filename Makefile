@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. Each sets up what is missing first.
 .DEFAULT_GOAL := help
 BIN := .venv/bin
-.PHONY: help setup demo test check fix prove-tests bench docs doctor lock
+.PHONY: help setup demo lab test check fix prove-tests bench docs doctor lock
 
 help:           ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 20
@@ -11,6 +11,9 @@ setup:          ## install what is missing: Debian packages (with sudo if need b
 
 demo: setup     ## the main job on real input: a contained curl, pip and Chromium, and what was decided
 	@tools/demo
+
+lab: setup      ## learn the call: the lab, on a page of this machine
+	@$(BIN)/stockade lab
 
 test: setup    ## all tests in a sealed network namespace; as root the kernel ones also as an ordinary user
 	@tools/test

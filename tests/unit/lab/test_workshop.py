@@ -13,9 +13,8 @@ import pytest
 from stockade.cli.main import COMMANDS
 from stockade.errors import UserError
 from stockade.evidence.questions import QUESTIONS
-from stockade.lab.workshop import (
-    MINUTES,
-    STEPS,
+from stockade.lab.workshop import MINUTES, STEPS
+from stockade.lab.workshop_progress import (
     Progress,
     change_progress,
     encode_progress,

@@ -16,7 +16,7 @@ from stockade import __version__
 from stockade.errors import UserError
 from stockade.lab.web.answers import answered, download
 from stockade.lab.web.body import read_body
-from stockade.lab.workshop import Progress, change_progress, parse_progress, tell_workshop
+from stockade.lab.workshop_progress import Progress, change_progress, parse_progress, tell_workshop
 from stockade.lab.workshop_record import verify_folder
 
 if TYPE_CHECKING:
