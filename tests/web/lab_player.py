@@ -62,7 +62,11 @@ class Player:
         now = self.round()
         event = next(one for one in now["events"] if one["index"] == now["current"])
         same = ("attempt", "phase", "identity", "stated_reason")
-        found = [row for row in self._rows if all(row[name] == event[name] for name in same)]
+        found = [
+            row
+            for row in self._rows
+            if all(row[name] == event[name] for name in same) and row["answers"] == ";".join(event["answers"])
+        ]
         assert len({(row["verdict"], row["risk"], row["control"]) for row in found}) == 1, event
         return found[0]
 
