@@ -299,6 +299,31 @@ def test_what_waits_for_a_control_says_so_at_once(player: Caller) -> None:
     assert player.get("/api/live")["before"] is None
 
 
+@pytest.mark.needs("room", "bwrap")
+def test_who_waits_for_a_live_try_hears_how_many_stand_before(server: LabServer) -> None:
+    players = []
+    for _ in range(4):
+        players.append(Caller(server))
+        players[-1].post("/api/learners", {"name": f"player {next(_people)}"})
+    results: list[dict[str, Any]] = []
+
+    def try_it(player: Caller) -> None:
+        results.append(player.post("/api/live", {"scenario": "E067"}))
+
+    tries = [threading.Thread(target=try_it, args=(player,)) for player in players]
+    for one in tries:
+        one.start()
+    heard = set()
+    while any(one.is_alive() for one in tries):
+        heard |= {player.get("/api/live")["before"] for player in players}
+    for one in tries:
+        one.join()
+    assert {0, 1, 2, 3} <= heard
+    assert [one["record"]["verdict"] for one in results] == ["deny"] * 4
+    assert [one["arrived"] for one in results] == [[]] * 4
+    assert players[0].get("/api/live")["before"] is None
+
+
 # --- what is kept -----------------------------------------------------------------------------
 
 
