@@ -63,5 +63,5 @@ def test_a_changed_result_is_refused_with_5_and_a_missing_one_with_2(
     assert "bad-envelope" in capsys.readouterr().err
     assert main(["lab", "verify", str(tmp_path / "none.json")]) == 2
     assert main(["lab", "verify", str(tmp_path)]) == 2
-    (tmp_path / "large").write_bytes(b" " * ((1 << 20) + 1))
+    (tmp_path / "large").write_bytes(b" " * ((4 << 20) + 1))
     assert main(["lab", "verify", str(tmp_path / "large")]) == 2

@@ -59,7 +59,9 @@ class Archive:
         if row["ended_ms"] is None:
             # The numbers of events that are still to be called would be their answers.
             answered = {one["place"] for one in tables["answers"]}
-            tables["steps"] = [step for step in tables["steps"] if step["place"] in answered]
+            for step in tables["steps"]:
+                if step["place"] not in answered:
+                    step["scenario"] = None
         return row | tables
 
     def _rows(self, table: str, columns: str, order: str, owner: str, value: str) -> list[dict[str, Any]]:
