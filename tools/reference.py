@@ -18,6 +18,7 @@ from pathlib import Path
 
 from stockade.cli.main import COMMANDS
 from stockade.evidence.schema import write_schema
+from stockade.lab.pack.reference import write_pack_reference
 from stockade.ledger.record import KINDS
 from stockade.policy.reference import write_reference
 from stockade.sandbox.filter import Refusal, load_filter_table
@@ -195,6 +196,7 @@ PAGES = {
     "commands.md": commands_page,
     "evidence.schema.json": write_schema,
     "exit-codes.md": exit_codes_page,
+    "pack-keys.md": write_pack_reference,
     "policy-keys.md": write_reference,
     "reasons.md": reasons_page,
     "system-calls.md": system_calls_page,

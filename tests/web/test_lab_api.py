@@ -42,11 +42,21 @@ def player(server: LabServer) -> Caller:
 
 def find(event: dict[str, Any]) -> Scenario:
     """The row of the bank that an event shows."""
-    shown = (event["attempt"], event["phase"], event["identity"], event["stated_reason"])
-    (found,) = [
-        one for one in BANK if (one.attempt, str(one.phase), str(one.identity), one.stated_reason) == shown
-    ]
+    (found,) = [one for one in BANK if _shown(one) == {name: event[name] for name in _shown(one)}]
     return found
+
+
+def _shown(row: Scenario) -> dict[str, Any]:
+    return {
+        "attempt": row.attempt,
+        "phase": str(row.phase),
+        "identity": str(row.identity),
+        "entry": str(row.entry),
+        "answers": list(map(str, row.answers)),
+        "came_from": row.came_from,
+        "sni": row.sni,
+        "stated_reason": row.stated_reason,
+    }
 
 
 def current(round_: dict[str, Any]) -> dict[str, Any]:
@@ -289,6 +299,31 @@ def test_what_waits_for_a_control_says_so_at_once(player: Caller) -> None:
     assert player.get("/api/live")["before"] is None
 
 
+@pytest.mark.needs("room", "bwrap")
+def test_who_waits_for_a_live_try_hears_how_many_stand_before(server: LabServer) -> None:
+    players = []
+    for _ in range(4):
+        players.append(Caller(server))
+        players[-1].post("/api/learners", {"name": f"player {next(_people)}"})
+    results: list[dict[str, Any]] = []
+
+    def try_it(player: Caller) -> None:
+        results.append(player.post("/api/live", {"scenario": "E067"}))
+
+    tries = [threading.Thread(target=try_it, args=(player,)) for player in players]
+    for one in tries:
+        one.start()
+    heard = set()
+    while any(one.is_alive() for one in tries):
+        heard |= {player.get("/api/live")["before"] for player in players}
+    for one in tries:
+        one.join()
+    assert {0, 1, 2, 3} <= heard
+    assert [one["record"]["verdict"] for one in results] == ["deny"] * 4
+    assert [one["arrived"] for one in results] == [[]] * 4
+    assert players[0].get("/api/live")["before"] is None
+
+
 # --- what is kept -----------------------------------------------------------------------------
 
 
@@ -399,6 +434,16 @@ def test_export_holds_everything_and_reset_forgets_it(player: Caller) -> None:
     assert player.ask("GET", f"/api/rounds/{number}").status_code == 404
 
 
+def test_an_export_tells_nothing_of_events_that_are_still_to_be_called(player: Caller) -> None:
+    round_ = player.post("/api/rounds", {"tier": 1})
+    event = current(round_)
+    row = find(event)
+    assert row.id not in player.ask("GET", "/api/progress/export").text
+    player.post(f"/api/rounds/{round_['id']}/answers", right(event))
+    exported = player.get("/api/progress/export")["rounds"][0]
+    assert [one["scenario"] for one in exported["steps"]] == [row.id] + [None] * 8
+
+
 def test_what_was_missed_comes_back_in_a_drill(player: Caller) -> None:
     number = player.post("/api/rounds", {"tier": 1})["id"]
     done = play_to_the_end(player, number, wrong)
@@ -457,21 +502,12 @@ def test_the_half_day_ends_with_a_signed_record(player: Caller, tmp_path: Path) 
     record = player.ask("GET", "/api/workshop/record")
     assert record.headers["content-disposition"] == 'attachment; filename="my-half-day.json"'
 
-    from stockade.lab.workshop_record import Replayed
+    from stockade.lab.workshop_record import replay_on
     from stockade.lab.workshop_verify import verify_workshop_record
 
-    replayed = player.post("/api/policy/replay", {"text": player.get("/api/card")["text"]})
-    numbers = Replayed(
-        leaks=0,
-        breakages=0,
-        unwatched=0,
-        right=replayed["right"],
-        total=replayed["total"],
-        waiting=len(replayed["waiting"]),
-    )
-    verified = verify_workshop_record(
-        record.content, replay=lambda _text: numbers, bank_digest=shipped_bank().digest
-    )
+    bank = shipped_bank()
+    verified = verify_workshop_record(record.content, replay=replay_on(bank), bank_digest=bank.digest)
+    assert (verified.said.policy.replay.leaks, verified.said.policy.replay.breakages) == (0, 0)
     assert verified.said.done == ["read", "verify"]
     assert verified.said.answers == notes
     assert verified.said.evidence.statement_sha256 == found["statement_sha256"]

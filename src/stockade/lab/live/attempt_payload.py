@@ -16,7 +16,9 @@ import sys
 
 import probe
 
-PATIENCE_S = 0.6
+# How long an answer may take. Who says that it is the last request is told by the end of the stream, so the
+# longer one costs nothing but where nobody answers.
+PATIENCE_S, LAST_PATIENCE_S = 1.0, 4.0
 COMMAND_LIMIT_S = 10.0
 SHOWN = 400
 
@@ -61,7 +63,8 @@ def request(order):
                 stream = probe.start_tls(stream, order["sni"])
         with told("send", first=order["send"].partition("\r\n")[0][:SHOWN], bytes=len(order["send"])) as what:
             stream.sendall(order["send"].encode("latin-1"))
-            data, ended = probe.read_all(stream, 1 << 20, PATIENCE_S)
+            is_last = "Connection: close" in order["send"]
+            data, ended = probe.read_all(stream, 1 << 20, LAST_PATIENCE_S if is_last else PATIENCE_S)
             what.update(reply=data[:4000].decode("latin-1"), size=len(data), ended=ended)
 
 

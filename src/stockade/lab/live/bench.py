@@ -15,7 +15,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -75,23 +76,24 @@ class Bench:
         prepare_template(self._template, self._world.ca_path, tried)
         self._environment = _environment(self._base, self._live_policy)
         self._known = known_addresses(pack.scenarios)
-        self._waiting: dict[Kind, Worker] = {}
+        self._waiting: dict[Kind, list[Worker]] = {}
         self._engines: dict[Kind, Engine] = {}
-        self._kinds = {(one.phase, one.identity) for one in tried}
+        self._wanted = count_wanted(tried)
 
     def close(self) -> None:
-        for worker in self._waiting.values():
+        for worker in [worker for waiting in self._waiting.values() for worker in waiting]:
             worker.close()
         shutil.rmtree(self._base, ignore_errors=True)
 
     def warm_up(self) -> None:
         """Start the workers that are not there, and return at once."""
-        for kind in self._kinds:
-            waiting = self._waiting.get(kind)
-            if waiting is None or not waiting.is_alive():
-                if waiting is not None:
-                    waiting.close()
-                self._waiting[kind] = self._start(kind)
+        for kind, count in self._wanted.items():
+            waiting = self._waiting.setdefault(kind, [])
+            for worker in [one for one in waiting if not one.is_alive()]:  # died while it waited
+                waiting.remove(worker)
+                worker.close()
+            while len(waiting) < count:
+                waiting.append(self._start(kind))
 
     def wait_until_warm(self) -> None:
         """Wait for the first workers, so that a host which cannot contain says so before the first try.
@@ -101,8 +103,8 @@ class Bench:
         """
         self.warm_up()
         try:
-            for worker in self._waiting.values():
-                worker.wait_until_ready()
+            for waiting in self._waiting.values():
+                waiting[0].wait_until_ready()
         except WorkerFailed as problem:
             raise HostError("no-contained-run", str(problem), "stockade doctor") from problem
 
@@ -160,13 +162,11 @@ class Bench:
         )
 
     def _take(self, kind: Kind) -> Worker:
-        worker = self._waiting.pop(kind, None)
-        if worker is not None and not worker.is_alive():  # died while it waited
-            worker.close()
-            worker = None
-        if worker is None:
-            self._kinds.add(kind)
-            worker = self._start(kind)
+        waiting = self._waiting.setdefault(kind, [])
+        self._wanted.setdefault(kind, 1)
+        while waiting and not waiting[0].is_alive():
+            waiting.pop(0).close()
+        worker = waiting.pop(0) if waiting else self._start(kind)
         try:
             worker.wait_until_ready()
         except WorkerFailed:
@@ -195,6 +195,13 @@ class Bench:
     def by_id(self) -> dict[str, Order]:
         """The pack's own scenarios."""
         return {one.id: order_for(one) for one in self._pack.scenarios}
+
+
+def count_wanted(scenarios: Iterable[Scenario]) -> dict[Kind, int]:
+    """How many workers of each kind shall wait: one, and two of the kind that is wanted most often."""
+    counts = Counter((one.phase, one.identity) for one in scenarios)
+    most = counts.most_common(1)
+    return {kind: 2 if most and kind == most[0][0] else 1 for kind in counts}
 
 
 def _scenario(order: Order) -> Scenario:

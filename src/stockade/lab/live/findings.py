@@ -141,5 +141,5 @@ def describe_closing(records: Sequence[Record]) -> Record:
     if last.get("kind") != "run.closed":
         return {"complete": False}
     return {"complete": last.get("complete") is True} | {
-        key: value for key, value in last.items() if key not in ("kind", "run", "id", "mono_ns")
+        key: value for key, value in last.items() if key not in ("kind", "run", "id", "mono_ns", "complete")
     }

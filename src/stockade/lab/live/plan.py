@@ -114,7 +114,10 @@ def _udp(scenario: Scenario, rest: list[str]) -> Step:
 
 def _dns(scenario: Scenario, rest: list[str]) -> Step:
     kind = rest[1].upper() if len(rest) > 1 else "A"
-    number = QUESTION_TYPES.get(kind) or int(kind.removeprefix("TYPE") or 0)
+    given = re.fullmatch(r"TYPE(\d{1,5})", kind)  # RFC 3597 5
+    number = int(given[1]) if given else QUESTION_TYPES.get(kind)
+    if number is None or number > 0xFFFF:
+        raise UserError("attempt-unclear", f"there is no question of type {kind[:20]}", "write TYPE65 for 65")
     return {"do": "dns", "name": rest[0], "type": number, "kind": kind}
 
 

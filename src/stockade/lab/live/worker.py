@@ -27,6 +27,8 @@ START_LIMIT_S = 20.0
 TRY_LIMIT_S = 20.0
 END_LIMIT_S = 5.0
 PYTHON = ("/usr/bin/python3", "-S", "-B")
+# More options of `stockade run`: for the tests alone, which have to see that a leak would be noticed.
+MORE_OPTIONS: tuple[str, ...] = ()
 
 
 class WorkerFailed(Exception):  # noqa: N818  # the bench turns it into a result
@@ -61,6 +63,7 @@ class Worker:
         self._records_before = 0
         command = [
             *(*STOCKADE, "run", "-q", "-p", str(card), "--ledger", str(self._shelf)),
+            *MORE_OPTIONS,
             *("--phase", phase.value, "--identity", identity.value, *_git_settings(self.workspace)),
             *("--", *PYTHON, PAYLOAD),
         ]

@@ -146,6 +146,7 @@ def _door(values: Mapping[str, Any]) -> Entry:
 
 
 def _text(text: str, limit: int = TEXT_LIMIT) -> str:
+    text = re.sub(r"\s*\n\s*", " ", text.strip())  # a text over several lines is one line
     if len(text) > limit:
         raise Unreadable(f"{len(text)} characters are too many", f"at most {limit}")
     if not text.isprintable():

@@ -50,12 +50,19 @@ class Archive:
             "version": VERSION,
             "exported_at": tell_time(now.wall_ms),
             "learner": who.name,
-            "rounds": [dict(row) | self._of_round(row["id"]) for row in rounds],
+            "rounds": [self._of_round(dict(row)) for row in rounds],
             **{table: self._rows(table, *how, "learner", learner) for table, how in _OWN.items()},
         }
 
-    def _of_round(self, number: str) -> dict[str, Any]:
-        return {table: self._rows(table, *how, "round", number) for table, how in _OF_ROUNDS.items()}
+    def _of_round(self, row: dict[str, Any]) -> dict[str, Any]:
+        tables = {table: self._rows(table, *how, "round", row["id"]) for table, how in _OF_ROUNDS.items()}
+        if row["ended_ms"] is None:
+            # The numbers of events that are still to be called would be their answers.
+            answered = {one["place"] for one in tables["answers"]}
+            for step in tables["steps"]:
+                if step["place"] not in answered:
+                    step["scenario"] = None
+        return row | tables
 
     def _rows(self, table: str, columns: str, order: str, owner: str, value: str) -> list[dict[str, Any]]:
         # The words of the statement are constants of this module; only the owner is a value.

@@ -10,11 +10,9 @@ export const isWhole = (answer) => Boolean(answer.decision && answer.risk && ans
 
 export function AnswerForm({ words, answer, choose, submit, busy }) {
   const form = useRef(null);
-  const inControls = () => document.activeElement?.closest?.(".controls") !== null;
-  useKeys((key, event) => {
+  useKeys((key) => {
     const decision = words.decisions[Number(key) - 1];
     if (decision && "123".includes(key)) return choose("decision", decision.word), true;
-    if (inControls()) return false; // there the letters are the controls' own
     const risk = words.risks.find((one) => riskKey(one.word) === key);
     if (risk) return choose("risk", risk.word), true;
     if (key === "c") return focusControls(form.current), true;

@@ -50,6 +50,7 @@ export const api = {
   addGap: (text, from) => post("/gaps", { text, from }),
   changeGap: (id, change) => put(`/gaps/${id}`, change),
   runIt: (what) => post("/live", what),
+  liveLine: () => get("/live"),
   lint: (text) => post("/policy/lint", { text }),
   replay: (text) => post("/policy/replay", { text }),
   policy: () => get("/policy"),

@@ -1,12 +1,14 @@
 /** The 24 controls: grouped, each with when it is *the* control, to be found by letter, by arrow or by typing. */
 
 import { html, useMemo, useRef, useState } from "./vendor/preact-htm.js";
+import { keep, recall } from "./kept.js";
 import { keyHint, useKeys } from "./keys.js";
 import { groupControls } from "./words.js";
 
 export function ControlGroup({ controls, chosen, choose }) {
   const groups = useMemo(() => groupControls(controls), [controls]);
   const [filter, setFilter] = useState("");
+  const [told, setTold] = useState(recall("control-help", !matchMedia("(max-width: 40rem)").matches));
   const box = useRef(null);
   const field = useRef(null);
   const wanted = filter.trim().toLowerCase();
@@ -24,7 +26,7 @@ export function ControlGroup({ controls, chosen, choose }) {
     if (!box.current.contains(document.activeElement)) return false;
     const one = groups.flatMap((group) => group.controls).find((control) => control.key === key);
     return one ? (take(one.word), true) : false;
-  });
+  }, true);
   const inFilter = (event) => {
     if (event.key === "Enter") {
       event.preventDefault();
@@ -43,10 +45,15 @@ export function ControlGroup({ controls, chosen, choose }) {
     const decision = box.current.closest("form").querySelector("input[name=decision]:checked, input[name=decision]");
     decision.focus();
   };
-  return html`<fieldset class="controls" ref=${box} onKeyDown=${leave}><legend>Control that fits best</legend>
-    <label class="filter"><span>Filter</span> <input type="search" value=${filter} ref=${field} autocomplete="off" spellcheck="false"
+  const tell = (event) => {
+    setTold(event.currentTarget.checked);
+    keep("control-help", event.currentTarget.checked);
+  };
+  return html`<fieldset class=${told ? "controls" : "controls untold"} ref=${box} onKeyDown=${leave}><legend>Control that fits best</legend>
+    <div class="finding"><label class="filter"><span>Filter</span> <input type="search" value=${filter} ref=${field} autocomplete="off" spellcheck="false"
       onInput=${(event) => setFilter(event.currentTarget.value)} onKeyDown=${inFilter} />
       ${keyHint("/") && html`<kbd aria-hidden="true">/</kbd>`}</label>
+    <label class="switch"><input type="checkbox" checked=${told} onChange=${tell} /> What each means</label></div>
     <p class="unseen" role="status">${wanted ? `${found.length} ${found.length === 1 ? "control fits" : "controls fit"}` : ""}</p>
     ${chosen && !found.some((one) => one.word === chosen) && html`<p class="help-line">Chosen: <strong>${chosen}</strong></p>`}
     <div class="control-groups">${groups.map((group) => {

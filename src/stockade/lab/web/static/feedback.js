@@ -31,6 +31,7 @@ export function headline({ right, answer, key }) {
   return `${right.decision === true ? "The decision is right" : "It passes either way"}; not ${off.join(" and ")}`;
 }
 
+/** On a narrow page the rows become blocks, which makes browsers forget that it is a table: so the roles are written out. */
 function Parts({ feedback: { answer, key, right, points } }) {
   const rows = [
     ["Decision", html`<${VerdictMark} verdict=${answer.decision} />`, html`<${VerdictMark} verdict=${key.decision} />`, right.decision, points.decision],
@@ -38,10 +39,11 @@ function Parts({ feedback: { answer, key, right, points } }) {
     ["Control", html`<code>${answer.control}</code>`, html`<code>${key.control}</code>`, right.control, points.control],
   ];
   const extra = [points.bonus && `${signed(points.bonus)} for speed`, points.hints && `${signed(-points.hints)} for hints`].filter(Boolean).join(", ");
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Your answer and the key"><table class="parts"><caption class="unseen">Your answer and the key</caption>
-    <thead><tr><th scope="col">Part</th><th scope="col">Your answer</th><th scope="col">Key</th><th scope="col">Result</th><th scope="col" class="number">Points</th></tr></thead>
-    <tbody>${rows.map(([part, given, wanted, value, got]) => html`<tr><th scope="row">${part}</th><td>${given}</td><td>${wanted}</td><td><${RightMark} value=${value} /></td><td class="number">${signed(got)}</td></tr>`)}</tbody>
-    <tfoot><tr><th scope="row" colspan="4">Together${extra && html` <span class="soft">(${extra})</span>`}</th><td class="number"><strong>${signed(points.total)}</strong></td></tr></tfoot></table></div>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Your answer and the key"><table class="parts" role="table"><caption class="unseen">Your answer and the key</caption>
+    <thead role="rowgroup"><tr role="row">${["Part", "Your answer", "Key", "Result", "Points"].map((name) => html`<th scope="col" role="columnheader" class=${name === "Points" ? "number" : ""}>${name}</th>`)}</tr></thead>
+    <tbody role="rowgroup">${rows.map(([part, given, wanted, value, got]) => html`<tr role="row"><th scope="row" role="rowheader">${part}</th><td role="cell" data-label="you">${given}</td><td role="cell" data-label="key">${wanted}</td>
+      <td role="cell"><${RightMark} value=${value} /></td><td role="cell" class="number">${signed(got)}</td></tr>`)}</tbody>
+    <tfoot role="rowgroup"><tr role="row"><th scope="row" role="rowheader" colspan="4">Together${extra && html` <span class="soft">(${extra})</span>`}</th><td role="cell" class="number"><strong>${signed(points.total)}</strong></td></tr></tfoot></table></div>`;
 }
 
 export const signed = (number) => (number > 0 ? `+${number}` : String(number).replace("-", "−"));

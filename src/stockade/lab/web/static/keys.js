@@ -25,16 +25,22 @@ function isOurs(event) {
   return !at.closest?.(TEXT) && !document.querySelector("dialog[open]");
 }
 
+const OWN_LETTERS = ".controls";
+
+/** Among the controls a letter is a control's, and nobody else's. */
+const isTaken = (event) => /^[a-z]$/i.test(event.key) && event.target.closest?.(OWN_LETTERS);
+
 /**
  * Act on keys while this component is shown.
  * @param {(key: string, event: KeyboardEvent) => boolean | void} act returns true if it took the key
+ * @param {boolean} own it is the one that letters belong to where they have an owner
  */
-export function useKeys(act) {
+export function useKeys(act, own = false) {
   const latest = useRef(act);
   latest.current = act;
   useEffect(() => {
     const listen = (event) => {
-      if (isOurs(event) && latest.current(event.key.toLowerCase(), event)) event.preventDefault();
+      if (isOurs(event) && (own || !isTaken(event)) && latest.current(event.key.toLowerCase(), event)) event.preventDefault();
     };
     document.addEventListener("keydown", listen);
     return () => document.removeEventListener("keydown", listen);

@@ -17,6 +17,7 @@ export function RunIt({ what, live, note }) {
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
   const here = useRef(null);
+  const waiting = useWaiting(busy);
   const run = async () => {
     if (busy) return;
     setBusy(true);
@@ -40,9 +41,26 @@ export function RunIt({ what, live, note }) {
     ${!can && html`<p class="waits">${live === "yes" ? `Cannot be run here: ${state.live.why}` : note ?? "This event cannot be run."}</p>`}
     ${can && !result && !busy && html`<p class="soft">The same attempt, made by a worker in a sealed sandbox against a small internet on this machine. Nothing leaves it.</p>`}
     ${busy && html`<progress class="running" aria-label="Running in the sandbox"></progress>`}
+    <p class="soft" role="status">${waiting}</p>
     ${fault && html`<${Fault} error=${fault} />`}
     ${result && html`<${LiveResult} result=${result} />`}
   </section>`;
+}
+
+/** Why it takes longer than a moment: others stand before us, or the sandbox is not ready yet. */
+function useWaiting(busy) {
+  const [words, setWords] = useState("");
+  useEffect(() => {
+    setWords("");
+    if (!busy) return undefined;
+    const timer = setInterval(async () => {
+      const line = await api.liveLine().catch(() => null);
+      if (line?.state === "starting") setWords("The sandbox is getting ready.");
+      else setWords(line?.before ? `${line.before} before you.` : "");
+    }, 700);
+    return () => clearInterval(timer);
+  }, [busy]);
+  return words;
 }
 
 function sayResult(result) {

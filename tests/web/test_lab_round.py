@@ -1,0 +1,253 @@
+"""A round in a real browser, by keyboard alone; what it says of right and wrong; what reload and a second tab do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lab_player import Player, until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(90), pytest.mark.needs("chromium")]
+
+
+def test_a_whole_round_by_keyboard_alone(player: Player) -> None:
+    page = player.page
+    player.start(tier=1)
+    for number in range(9):
+        assert page.locator("#event-title").inner_text().startswith(f"Event {number + 1}")
+        row = player.answer_right()
+        assert "All three parts" in player.headline()
+        shown = page.locator(".explanation").first.inner_text()
+        assert row["cue"] in shown
+        assert row["source"] in shown
+        assert page.locator(".log tbody tr").count() == number + 1
+        assert page.locator(".map .spot").count() == number + 1
+        player.next()
+    page.wait_for_selector(".grade")
+    assert page.locator(".grade").inner_text() == "S"
+    assert "100.0 %" in page.locator(".result").inner_text()
+    assert page.locator("h1").inner_text() == "Debrief"
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+
+
+def test_a_leak_and_a_wrong_block_are_named_and_cost_points(player: Player) -> None:
+    page = player.page
+    player.start(tier=1)
+    leaks = blocks = 0
+    points = 0
+    for _ in range(9):
+        row = player.answer_wrong()
+        if row["verdict"] == "deny":
+            leaks += 1
+            points += -50 + 20 + 30
+            assert "This was a leak" in player.headline()
+        else:
+            blocks += 1
+            points += -25 + 20 + 30
+            assert "This was a wrong block" in player.headline()
+        assert f"{points} point" in page.locator(".score").inner_text()
+        player.next()
+    page.wait_for_selector(".grade")
+    assert page.locator(".grade").inner_text() == "D"
+    assert page.get_by_role("heading", name="Leaks").inner_text() == f"Leaks {leaks}"
+    assert page.get_by_role("heading", name="Wrong blocks").inner_text() == f"Wrong blocks {blocks}"
+    assert leaks + blocks == 9
+    assert leaks in (4, 5)
+
+
+def test_without_single_keys_letters_do_nothing_and_tab_and_arrows_do_all(player: Player) -> None:
+    """WCAG 2.1, success criterion 2.1.4: single-key shortcuts can be switched off."""
+    page = player.page
+    player.press("?")
+    page.wait_for_selector("dialog[open]")
+    player.tab_to("dialog input[type=checkbox]")
+    player.press(" ", "Escape")
+    player.start(tier=1)
+    player.press("3", "b", "h", "?")
+    assert page.locator(".answer input[type=radio]:checked").count() == 0
+    assert page.locator(".hints li, dialog[open]").count() == 0
+    player.tab_to("input[name=decision]")
+    player.press("ArrowDown")
+    player.tab_to("input[name=risk]")
+    player.press("ArrowRight", "ArrowRight")
+    player.tab_to("input[name=control]")
+    player.press("ArrowDown")
+    chosen = page.evaluate("[...document.querySelectorAll('.answer input[type=radio]:checked')].map((one) => one.value)")
+    assert chosen == ["proxy", "ssrf", "default-deny"]
+    player.press("Enter")
+    player.wait_for_feedback()
+
+
+def test_every_control_has_its_letter_also_where_it_means_something_else_outside(player: Player) -> None:
+    """h, n, p and r are hint, next, policy and run it elsewhere; among the controls they choose."""
+    page = player.page
+    player.start(tier=1)
+    player.press("c")
+    chosen = []
+    for letter in "abcdefghijklmnopqrstuvwx":
+        player.press(letter)
+        page.wait_for_timeout(40)
+        chosen.append(page.locator("input[name=control]:checked").get_attribute("value"))
+    assert len(set(chosen)) == 24
+    assert page.locator(".hints li").count() == 0
+    player.press("Escape", "h")
+    page.wait_for_selector(".hints li")
+
+
+def test_a_control_is_found_by_typing_and_keys_are_text_in_the_field(player: Player) -> None:
+    page = player.page
+    player.start(tier=1)
+    player.press("/")
+    page.keyboard.type("mirror")
+    assert page.locator("input[name=risk]:checked, input[name=decision]:checked").count() == 0
+    shown = page.locator("label.control").all_inner_texts()
+    assert shown
+    assert all("mirror" in one.lower() for one in shown)
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("vetted")
+    player.press("Enter")
+    until(page, "document.activeElement.value === 'vetted-mirror-pinned'")
+    assert page.locator("input[name=control]:checked").get_attribute("value") == "vetted-mirror-pinned"
+    player.press("Escape")
+    assert page.evaluate("document.activeElement.name") == "decision"
+
+
+def test_what_is_chosen_and_what_is_answered_survive_a_reload(player: Player) -> None:
+    page = player.page
+    player.start(tier=1)
+    player.answer_right()
+    player.next()
+    row = player.key()
+    player.choose(row["verdict"], row["risk"], row["control"])
+    page.reload()
+    player.wait_for_event()
+    assert page.locator("#event-title").inner_text().startswith("Event 2")
+    assert page.locator(".log tbody tr").count() == 1
+    assert page.locator(".answer input[type=radio]:checked").count() == 3
+    player.press("Enter")
+    player.wait_for_feedback()
+    assert "200 points" in page.locator(".score").inner_text()
+
+
+def test_a_second_browser_gets_the_first_answer_and_nothing_counts_twice(
+    open_lab: Callable[..., Page], noted: list[str]
+) -> None:
+    first = Player(open_lab("two browsers"))
+    first.start(tier=1)
+    second = Player(open_lab("two browsers"))
+    second.page.get_by_role("link", name="Resume").click()
+    second.wait_for_event()
+    row = first.answer_right()
+    second.choose("proxy", row["risk"], "default-deny")
+    second.press("Enter")
+    second.wait_for_feedback()
+    assert "All three parts" in second.headline()
+    assert second.page.get_by_text("This event was answered before").count() == 1
+    assert second.round()["points"] == 100
+    assert all("409" in one for one in noted)  # Chromium's own note of the refusal
+    noted.clear()
+
+
+def test_another_tab_of_the_browser_follows(player: Player) -> None:
+    player.start(tier=1)
+    other = player.page.context.new_page()
+    other.goto(player.page.url)
+    other.wait_for_selector(".answer")
+    player.answer_right()
+    other.wait_for_selector("#feedback-title")
+    assert other.locator(".log tbody tr").count() == 1
+
+
+def test_a_request_line_stays_text_and_shows_what_is_hidden(player: Player) -> None:
+    """The counterpart to the content policy: what an agent wrote never becomes markup."""
+    evil = "GET https://a.test/<img src=x onerror=alert(1)>\u200b\u202etset\u0000</code><h1 id=evil>"
+
+    def forge(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        for event in body["events"]:
+            event["attempt"] = evil
+            event["stated_reason"] = "<script>alert(2)</script>"
+        route.fulfill(response=answer, json=body)
+
+    page = player.page
+    page.route("**/api/rounds/r*", forge)
+    page.route("**/api/rounds/*", forge)
+    player.tab_to("form button.primary")
+    player.press("Enter")
+    player.wait_for_event()
+    line = page.locator(".event .request")
+    assert line.inner_text() == (
+        "GET https://a.test/<img src=x onerror=alert(1)>\\u{200b}\\u{202e}tset\\u{0}</code><h1 id=evil>"
+    )
+    assert line.locator(".hidden-character").count() == 3
+    assert page.locator("#evil, main img, main script").count() == 0
+    assert "<script>alert(2)</script>" in page.locator(".reason").inner_text()
+
+
+def test_a_hint_costs_what_it_says(player: Player) -> None:
+    page = player.page
+    player.start(tier=1)
+    for text in ("free", "costs 5 points", "costs 15 points"):
+        assert text in page.locator(".hints button").inner_text()
+        before = page.locator(".hints li").count()
+        player.press("h")
+        until(page, "(n) => document.querySelectorAll('.hints li').length > n", before)
+    assert page.locator(".hints button").count() == 0
+    player.answer_right()
+    assert "80 points" in page.locator(".score").inner_text()
+
+
+def test_the_clock_counts_down_and_can_be_switched_off(player: Player) -> None:
+    """WCAG 2.1, success criterion 2.2.1: timing is adjustable."""
+    page = player.page
+    player.start(tier=2)
+    timer = page.get_by_role("timer")
+    assert timer.inner_text().startswith(("1:30", "1:29"))
+    until(page, "document.querySelector('[role=timer]').innerText.startsWith('1:28')")
+    page.get_by_role("link", name="Play", exact=True).click()
+    page.get_by_role("button", name="Break it off").click()
+    page.get_by_text("Off", exact=False).first.click()
+    until(page, "document.querySelector('input[name=clock][value=off]').checked")
+    page.get_by_role("button", name="Play a round").click()
+    player.wait_for_event()
+    assert page.get_by_role("timer").count() == 0
+    assert page.get_by_text("No clock").is_visible()
+
+
+@pytest.mark.needs("world", "userns", "bwrap", "room")
+def test_run_it_shows_record_worker_and_target(player: Player) -> None:
+    page = player.page
+    player.start(tier=1)
+    tried: set[str] = set()
+    for _ in range(9):
+        row = player.answer_right()
+        if row["live"] == "yes" and row["verdict"] not in tried and row["entry"] in ("transparent", "http-proxy"):
+            tried.add(row["verdict"])
+            result = run_it(player)
+            assert result["record"]["verdict"] == row["verdict"]
+            columns = page.locator(".three > section")
+            assert columns.count() == 3
+            assert row["control"] in columns.nth(0).inner_text()
+            arrived = columns.nth(2).inner_text()
+            assert ("No byte reached it" in arrived) == (row["verdict"] == "deny")
+            assert "differs" not in page.locator(".agrees").inner_text()
+        player.next()
+    assert "deny" in tried
+
+
+def run_it(player: Player) -> Any:
+    """Press r until the bench is ready; returns what the server said."""
+    for _ in range(40):
+        with player.page.expect_response("**/api/live") as answer:
+            player.press("r")
+        said = answer.value.json()
+        if said.get("state") == "done":
+            player.page.wait_for_selector(".three")
+            return said
+        player.page.wait_for_timeout(500)
+    raise AssertionError(said)
