@@ -7,6 +7,7 @@ and what arrives although it was refused is noticed.
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -199,3 +200,32 @@ def test_a_bench_that_was_killed_is_there_again_for_the_next_try(bench: LiveBenc
     bench._process._process.kill()
     result: LiveResult = bench.try_scenario("E067")
     assert (result.state, result.is_as_keyed) == (State.DONE, True)
+
+
+def test_as_a_command_a_pack_passes_and_one_that_says_that_docs_are_denied_fails(tmp_path: Path) -> None:
+    for file in BANK.folder.iterdir():
+        (tmp_path / file.name).write_text(file.read_text())
+    rows = (tmp_path / "scenarios.csv").read_text()
+    command = [
+        *PYTHON,
+        "-m",
+        "stockade",
+        "lab",
+        "check",
+        "--only",
+        "E001",
+        "--only",
+        "E067",
+        "--only",
+        "E007",
+    ]
+    good = subprocess.run([*command, str(tmp_path / "pack.yaml")], capture_output=True, text=True)
+    assert (good.returncode, "2 were tried for real" in good.stdout) == (0, True), good
+    assert "E007     operation-scope        bank-policy.yaml:42 limits methods" in good.stdout
+    wrong = rows.replace("asyncio.html,,yes,allow,", "asyncio.html,,yes,deny,", 1)
+    assert wrong != rows
+    (tmp_path / "scenarios.csv").write_text(wrong)
+    bad = subprocess.run([*command, str(tmp_path / "pack.yaml")], capture_output=True, text=True)
+    assert bad.returncode == 2
+    assert "the engine calls the verdict allow, the key deny" in bad.stdout
+    assert "live: the ledger calls the verdict allow, the key deny" in bad.stdout
