@@ -97,7 +97,7 @@ def with_needs(row: Scenario) -> Any:
     return pytest.param(row, id=row.id, marks=marks)
 
 
-@pytest.mark.parametrize("row", map(with_needs, TRIED))
+@pytest.mark.parametrize("row", [with_needs(row) for row in TRIED])
 def test_a_row_comes_out_as_its_key_says(row: Scenario, card: Policy, bench: LiveBench) -> None:
     checked = check(row, card, bench)
     assert (checked.problems, checked.standing) == ((), Standing.AGREES)
