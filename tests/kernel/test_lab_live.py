@@ -7,9 +7,11 @@ and what arrives although it was refused is noticed.
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -18,6 +20,7 @@ from stockade.lab.check import Bench, RowCheck, Standing, check_rows
 from stockade.lab.live.card import write_live_card
 from stockade.lab.live.client import BenchState, LiveBench
 from stockade.lab.live.result import LiveResult, State
+from stockade.lab.live.surroundings import find_program
 from stockade.lab.pack.load import load_pack
 from stockade.lab.pack.pack import Pack, shipped_bank
 from stockade.lab.pack.scenario import Key, Live, Scenario
@@ -87,11 +90,16 @@ def find(number: str) -> Scenario:
     return found
 
 
-@pytest.mark.parametrize("row", TRIED, ids=[row.id for row in TRIED])
+def with_needs(row: Scenario) -> Any:
+    """The row, and which programs of the machine it calls: without them it is skipped, and that is said."""
+    called = Path(find_program(row) or "").name
+    marks = [pytest.mark.needs(called)] if called in ("git", "gcc") else []
+    return pytest.param(row, id=row.id, marks=marks)
+
+
+@pytest.mark.parametrize("row", [with_needs(row) for row in TRIED])
 def test_a_row_comes_out_as_its_key_says(row: Scenario, card: Policy, bench: LiveBench) -> None:
     checked = check(row, card, bench)
-    if checked.live is not None and checked.live.state is State.UNAVAILABLE:
-        pytest.skip(checked.live.why)
     assert (checked.problems, checked.standing) == ((), Standing.AGREES)
     live = checked.live
     assert live is not None
@@ -199,3 +207,32 @@ def test_a_bench_that_was_killed_is_there_again_for_the_next_try(bench: LiveBenc
     bench._process._process.kill()
     result: LiveResult = bench.try_scenario("E067")
     assert (result.state, result.is_as_keyed) == (State.DONE, True)
+
+
+def test_as_a_command_a_pack_passes_and_one_that_says_that_docs_are_denied_fails(tmp_path: Path) -> None:
+    for file in BANK.folder.iterdir():
+        (tmp_path / file.name).write_text(file.read_text())
+    rows = (tmp_path / "scenarios.csv").read_text()
+    command = [
+        *PYTHON,
+        "-m",
+        "stockade",
+        "lab",
+        "check",
+        "--only",
+        "E001",
+        "--only",
+        "E067",
+        "--only",
+        "E007",
+    ]
+    good = subprocess.run([*command, str(tmp_path / "pack.yaml")], capture_output=True, text=True)
+    assert (good.returncode, "2 were tried for real" in good.stdout) == (0, True), good
+    assert "E007     operation-scope        bank-policy.yaml:42 limits methods" in good.stdout
+    wrong = rows.replace("asyncio.html,,yes,allow,", "asyncio.html,,yes,deny,", 1)
+    assert wrong != rows
+    (tmp_path / "scenarios.csv").write_text(wrong)
+    bad = subprocess.run([*command, str(tmp_path / "pack.yaml")], capture_output=True, text=True)
+    assert bad.returncode == 2
+    assert "the engine calls the verdict allow, the key deny" in bad.stdout
+    assert "live: the ledger calls the verdict allow, the key deny" in bad.stdout

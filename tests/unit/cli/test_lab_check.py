@@ -77,3 +77,15 @@ def test_only_chosen_rows_are_checked_and_an_unknown_number_is_refused(
 def test_the_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "check", "--schema"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "Stockade scenario pack"
+
+
+def test_a_host_without_a_range_is_code_3_and_says_what_still_works(
+    pack: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "stockade.lab.live.client.bench_command", lambda _: ("/bin/sh", "-c", "echo range: no >&2; exit 3")
+    )
+    assert main(["lab", "check", str(pack)]) == 3
+    said = capsys.readouterr().err
+    assert "range: no" in said
+    assert "--no-live" in said

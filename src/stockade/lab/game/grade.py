@@ -45,7 +45,7 @@ def _say(grade: str, better: tuple[Floor, list[str]] | None) -> str:
     if better is None:
         return "S: nothing leaked, nothing needed was denied, and the reasons were right."
     floor, missing = better
-    return f"{grade}, not {floor.grade}: {' and '.join(missing)}."
+    return f"{grade}, not {floor.grade}: {'; '.join(missing)}."
 
 
 def _missing(floor: Floor, points: int, count: int, leaks: int, blocks: int) -> list[str]:

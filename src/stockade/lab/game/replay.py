@@ -221,7 +221,7 @@ def _grade(score: Rates, unwatched: int) -> tuple[str, str]:
         missing = list(_missing(floor, score, unwatched))
         if not missing:
             return floor.grade, f"{floor.grade}{kept}."
-        kept = f", not {floor.grade}: {' and '.join(missing)}"
+        kept = f", not {floor.grade}: {'; '.join(missing)}"
     return "D", f"D{kept}."
 
 

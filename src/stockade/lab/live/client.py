@@ -105,6 +105,9 @@ class LiveBench:
         self._set(BenchState.STARTING, "")
         # A range covers a folder of the machine with its own, but never the one that it is started in.
         process = self._process = LaneProcess(self._command, "bench", self._pack.folder)
+        if self._is_closed:  # meanwhile; whoever closed it saw no process
+            process.close()
+            return
         try:
             process.start()
         except StockadeError as problem:

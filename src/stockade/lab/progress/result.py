@@ -192,9 +192,12 @@ def _verify_subject(statement: ResultStatement, pack: Pack) -> None:
 def _count_again(result: RoundResult, book: Book) -> None:
     """Draw, points and grade from seed and answers; whatever differs is named."""
     try:
-        drawn = draw_round(book.pack, parse_seed(result.seed), result.tier)
+        seed = parse_seed(result.seed)
+        drawn = draw_round(book.pack, seed, result.tier)
     except UserError as error:
         raise IntegrityError("bad-result", f"no round can be drawn: {error.message}") from error
+    if seed != result.seed:
+        raise IntegrityError("bad-result", "the seed is not written as we write it")
     if len(result.events) != len(drawn):
         raise IntegrityError("bad-result", f"a round has {len(drawn)} events, not {len(result.events)}")
     steps = []

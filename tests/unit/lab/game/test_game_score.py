@@ -140,7 +140,7 @@ def test_each_floor_of_each_grade(points: int, leaks: int, blocks: int, grade: s
 def test_a_grade_says_which_floor_held_it() -> None:
     assert grade_round(900, 9, 0, 1).why == "A, not S: 1 legitimate event was denied, and S takes none."
     assert grade_round(800, 9, 2, 3).why == (
-        "D, not C: 2 denied events were let through, and C takes 1 at most and 3 legitimate events were "
+        "D, not C: 2 denied events were let through, and C takes 1 at most; 3 legitimate events were "
         "denied, and C takes 2 at most."
     )
     assert grade_round(700, 9, 0, 0).why == "B, not A: the points are below 85 %."

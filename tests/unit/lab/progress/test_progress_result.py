@@ -150,6 +150,7 @@ def swap_events(statement: dict[str, Any]) -> None:
         (in_predicate("blocks", 7), "wrong-result", "blocks"),
         (in_predicate("seed", "another"), "other-draw", "event 1"),
         (in_predicate("seed", "two words"), "bad-result", "seed"),
+        (in_predicate("seed", " result"), "bad-result", "seed"),
         (in_predicate("tier", 1), "other-draw", "event 1"),
         (in_predicate("tier", 9), "bad-result", "tier"),
         (in_predicate("clock", "double"), "wrong-points", "event 1"),
