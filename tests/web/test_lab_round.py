@@ -1,4 +1,4 @@
-"""A round in a real browser, by keyboard alone; what it says of right and wrong; what reload and a second tab do."""
+"""A round in a real browser, by keyboard alone; what is said of right and wrong; reload and second tabs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def test_without_single_keys_letters_do_nothing_and_tab_and_arrows_do_all(player
     player.press("ArrowRight", "ArrowRight")
     player.tab_to("input[name=control]")
     player.press("ArrowDown")
-    chosen = page.evaluate("[...document.querySelectorAll('.answer input[type=radio]:checked')].map((one) => one.value)")
+    chosen = page.evaluate(
+        "[...document.querySelectorAll('.answer input[type=radio]:checked')].map((one) => one.value)"
+    )
     assert chosen == ["proxy", "ssrf", "default-deny"]
     player.press("Enter")
     player.wait_for_feedback()
@@ -226,7 +228,11 @@ def test_run_it_shows_record_worker_and_target(player: Player) -> None:
     tried: set[str] = set()
     for _ in range(9):
         row = player.answer_right()
-        if row["live"] == "yes" and row["verdict"] not in tried and row["entry"] in ("transparent", "http-proxy"):
+        if (
+            row["live"] == "yes"
+            and row["verdict"] not in tried
+            and row["entry"] in ("transparent", "http-proxy")
+        ):
             tried.add(row["verdict"])
             result = run_it(player)
             assert result["record"]["verdict"] == row["verdict"]

@@ -87,7 +87,7 @@ function LedgerLine({ record, records }) {
   if (!record) return html`<p>No record decides this attempt.</p>`;
   const where = [record.name, record.address, record.port || null].filter(Boolean).join(" · ");
   const request = [record.method, record.path].filter(Boolean).join(" ");
-  return html`<p><${VerdictMark} verdict=${record.verdict} /> <${RiskMark} risk=${record.risk} /></p>
+  return html`<p class="marks"><${VerdictMark} verdict=${record.verdict} /> <${RiskMark} risk=${record.risk} /></p>
     <dl class="record">
       <dt>reason</dt><dd><code>${record.reason}</code></dd><dt>control</dt><dd><code>${record.control}</code></dd>
       <dt>rule</dt><dd><code><${Foreign} text=${record.rule ?? "–"} /></code></dd>
