@@ -1,4 +1,4 @@
-"""The lab in a real browser: one server and one Chromium a module, and pages that must stay without a fault."""
+"""The lab in a real browser: one server and one Chromium a module, and pages without a fault."""
 
 from __future__ import annotations
 

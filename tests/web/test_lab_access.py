@@ -1,4 +1,4 @@
-"""Everybody can use it: axe finds nothing, nothing is wider than a small window, nothing moves that should not.
+"""Everybody can use it: axe finds nothing, nothing is wider than a small window, nothing moves unasked.
 
 axe's rules are those of WCAG 2.0 to 2.2, level AA, and its best practices; contrast is among them. Its
 script has to be let into the page, so those pages alone run without the content policy.
@@ -25,7 +25,9 @@ def faults(page: Page) -> list[str]:
     """What axe objects to, and a page that is wider than its window."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = [f"{one['id']}: {one['nodes'][0]['html'][:160]}" for one in Axe().run(page).response["violations"]]
+    found = [
+        f"{one['id']}: {one['nodes'][0]['html'][:160]}" for one in Axe().run(page).response["violations"]
+    ]
     return found + (["wider than the window"] if page.evaluate(WIDER) else [])
 
 
@@ -36,7 +38,10 @@ def visit(page: Page, name: str) -> None:
     page.wait_for_load_state("networkidle")
 
 
-@pytest.fixture(params=[(320, "light"), (320, "dark"), (1280, "light"), (1280, "dark")], ids=lambda one: f"{one[0]}-{one[1]}")
+@pytest.fixture(
+    params=[(320, "light"), (320, "dark"), (1280, "light"), (1280, "dark")],
+    ids=lambda one: f"{one[0]}-{one[1]}",
+)
 def page(request: pytest.FixtureRequest, open_lab: Callable[..., Page]) -> Page:
     width, scheme = request.param
     return open_lab(
@@ -107,6 +112,19 @@ def test_at_twice_the_text_size_nothing_is_wider_than_the_window(open_lab: Calla
         assert not page.evaluate(WIDER), name
 
 
+def test_what_has_the_focus_is_not_under_the_bar(open_lab: Callable[..., Page]) -> None:
+    """WCAG 2.2, success criterion 2.4.11: focus not obscured."""
+    page = open_lab("focus", viewport={"width": 1180, "height": 700})
+    player = Player(page)
+    player.start(tier=1)
+    player.tab_to("input[name=control]")
+    for _ in range(24):
+        player.press("ArrowDown")
+        hidden = """document.activeElement.closest('label').getBoundingClientRect().bottom
+            > document.querySelector('.send').getBoundingClientRect().top"""
+        assert not page.evaluate(hidden), page.evaluate("document.activeElement.value")
+
+
 def test_nothing_moves_for_who_asked_for_less_motion(open_lab: Callable[..., Page]) -> None:
     page = open_lab("motion", reduced_motion="reduce")
     player = Player(page)
@@ -120,7 +138,9 @@ def test_with_forced_colors_the_choice_is_seen(open_lab: Callable[..., Page]) ->
     Player(page).start(tier=1)
     page.keyboard.press("3")
     chosen, other = (
-        page.evaluate("(word) => getComputedStyle(document.querySelector(`.choice.${word}`)).outlineStyle", word)
+        page.evaluate(
+            "(word) => getComputedStyle(document.querySelector(`.choice.${word}`)).outlineStyle", word
+        )
         for word in ("deny", "allow")
     )
     assert (chosen, other) == ("solid", "none")

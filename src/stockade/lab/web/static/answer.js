@@ -29,16 +29,19 @@ export function AnswerForm({ words, answer, choose, submit, busy }) {
     <fieldset class="decisions"><legend>Decision</legend><div class="row">${words.decisions.map((one, at) => html`<label class=${`choice ${one.word}`} title=${one.help}>
       <input type="radio" name="decision" value=${one.word} checked=${answer.decision === one.word} onChange=${() => choose("decision", one.word)} />
       ${keyHint(at + 1) && html`<kbd aria-hidden="true">${at + 1}</kbd>`}<svg class="shape" viewBox="0 0 16 16" aria-hidden="true">${shapeOf(one.word)}</svg>
-      <span>${one.shown}</span></label>`)}</div></fieldset>
+      <span>${one.shown}</span></label>`)}</div><${Told} list=${words.decisions} chosen=${answer.decision} /></fieldset>
     <fieldset class="risks"><legend>Risk</legend><div class="row">${words.risks.map((one) => html`<label class="choice" title=${one.help}>
       <input type="radio" name="risk" value=${one.word} checked=${answer.risk === one.word} onChange=${() => choose("risk", one.word)} />
       ${keyHint(riskKey(one.word)) && html`<kbd aria-hidden="true">${riskKey(one.word)}</kbd>`}<span>${one.word}</span></label>`)}</div>
-      ${answer.risk && html`<p class="help-line">${words.risks.find((one) => one.word === answer.risk)?.help}</p>`}</fieldset>
+      <${Told} list=${words.risks} chosen=${answer.risk} /></fieldset>
     <${ControlGroup} controls=${words.controls} chosen=${answer.control} choose=${(word) => choose("control", word)} />
     <p class="actions send"><button class="primary" disabled=${busy}>Answer ${keyHint("e") && html`<kbd aria-hidden="true">Enter</kbd>`}</button>
       <span class="soft" id="missing">${missing.length ? `Still to choose: ${missing.join(", ")}` : "All three chosen"}</span></p>
   </form>`;
 }
+
+/** What the chosen word means; its line is there before, so that nothing jumps. */
+const Told = ({ list, chosen }) => html`<p class="help-line">${list.find((one) => one.word === chosen)?.help ?? ""}</p>`;
 
 const focusControls = (form) => {
   const group = form.querySelector(".controls");

@@ -49,7 +49,7 @@ export function ControlGroup({ controls, chosen, choose }) {
     setTold(event.currentTarget.checked);
     keep("control-help", event.currentTarget.checked);
   };
-  return html`<fieldset class=${told ? "controls" : "controls untold"} ref=${box} onKeyDown=${leave}><legend>Control that fits best</legend>
+  return html`<fieldset class=${told ? "controls" : "controls untold"} ref=${box} onKeyDown=${leave}><legend>Control that fits best ${keyHint("c") && html`<kbd aria-hidden="true">c</kbd>`}</legend>
     <div class="finding"><label class="filter"><span>Filter</span> <input type="search" value=${filter} ref=${field} autocomplete="off" spellcheck="false"
       onInput=${(event) => setFilter(event.currentTarget.value)} onKeyDown=${inFilter} />
       ${keyHint("/") && html`<kbd aria-hidden="true">/</kbd>`}</label>

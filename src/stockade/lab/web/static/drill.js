@@ -19,26 +19,26 @@ export const startDrill = async (kind, refresh) => {
   go("round", round.id);
 };
 
-export function DrillButtons({ onFault }) {
+export function DrillButtons() {
   const { state, refresh } = useLab();
   const [busy, setBusy] = useState(false);
+  const [fault, setFault] = useState(null);
   const start = async (kind) => {
     setBusy(true);
+    setFault(null);
     try {
       await startDrill(kind, refresh);
     } catch (error) {
-      onFault(error);
+      setFault(error);
     }
     setBusy(false);
   };
-  return html`<ul class="drills">${KINDS.map(([kind, text, help]) => html`<li><button type="button" disabled=${busy} onClick=${() => start(kind)}>
+  return html`${fault && html`<${Fault} error=${fault} />`}<ul class="drills">${KINDS.map(([kind, text, help]) => html`<li><button type="button" disabled=${busy} onClick=${() => start(kind)}>
     ${text}${kind === "due" ? ` (${state.due})` : ""}</button><span>${help}</span></li>`)}</ul>`;
 }
 
 export function DrillPage() {
-  const [fault, setFault] = useState(null);
   return html`<main class="page" id="main"><h1>Drill</h1>
     <p class="lead">Up to ten events, without a clock and without a grade. Each answer moves the event in your schedule: right ones come back later and later.</p>
-    ${fault && html`<${Fault} error=${fault} />`}
-    <section class="panel" aria-label="Kinds of drill"><${DrillButtons} onFault=${setFault} /></section></main>`;
+    <section class="panel" aria-label="Kinds of drill"><${DrillButtons} /></section></main>`;
 }

@@ -5,7 +5,7 @@ import { Foreign, RequestLine } from "./text.js";
 import { VerdictMark } from "./words.js";
 
 const ENTRY = {
-  transparent: "straight from the room", "http-proxy": "by the HTTP proxy", socks5: "by SOCKS5", dns: "a name question",
+  transparent: "straight, without a proxy", "http-proxy": "asked of the HTTP proxy", socks5: "asked of the SOCKS5 proxy", dns: "a name question",
   udp: "a UDP packet", exec: "a command", socket: "a socket",
 };
 

@@ -19,7 +19,7 @@ export function RunIt({ what, live, note }) {
   const here = useRef(null);
   const waiting = useWaiting(busy);
   const run = async () => {
-    if (busy) return;
+    if (busy || starting) return;
     setBusy(true);
     setFault(null);
     say("Running it in the sandbox.");
@@ -34,12 +34,14 @@ export function RunIt({ what, live, note }) {
     setBusy(false);
   };
   const can = live === "yes" && state.live.state !== "unavailable";
+  const starting = can && state.live.state === "starting";
   useKeys((key) => key === "r" && can && (run(), here.current?.scrollIntoView({ block: "nearest" }), true));
   return html`<section class="live" aria-labelledby="live-title" ref=${here}>
     <div class="event-head"><h3 id="live-title">For real</h3>
-      ${can && html`<button type="button" onClick=${run} aria-disabled=${busy}>${busy ? "Running" : result ? "Run it again" : "Run it"} ${keyHint("r") && html`<kbd aria-hidden="true">r</kbd>`}</button>`}</div>
+      ${can && html`<button type="button" onClick=${run} aria-disabled=${busy || starting}>${busy ? "Running" : result ? "Run it again" : "Run it"} ${keyHint("r") && html`<kbd aria-hidden="true">r</kbd>`}</button>`}</div>
     ${!can && html`<p class="waits">${live === "yes" ? `Cannot be run here: ${state.live.why}` : note ?? "This event cannot be run."}</p>`}
-    ${can && !result && !busy && html`<p class="soft">The same attempt, made by a worker in a sealed sandbox against a small internet on this machine. Nothing leaves it.</p>`}
+    ${can && !starting && !result && !busy && html`<p class="soft">The same attempt, made by a worker in a sealed sandbox against a small internet on this machine. Nothing leaves it.</p>`}
+    ${starting && html`<p class="soft" role="status">The sandbox is getting ready; this takes a few seconds after a start.</p>`}
     ${busy && html`<progress class="running" aria-label="Running in the sandbox"></progress>`}
     <p class="soft" role="status">${waiting}</p>
     ${fault && html`<${Fault} error=${fault} />`}
@@ -87,7 +89,7 @@ function LedgerLine({ record, records }) {
   if (!record) return html`<p>No record decides this attempt.</p>`;
   const where = [record.name, record.address, record.port || null].filter(Boolean).join(" · ");
   const request = [record.method, record.path].filter(Boolean).join(" ");
-  return html`<p><${VerdictMark} verdict=${record.verdict} /> <${RiskMark} risk=${record.risk} /></p>
+  return html`<p class="marks"><${VerdictMark} verdict=${record.verdict} /> <${RiskMark} risk=${record.risk} /></p>
     <dl class="record">
       <dt>reason</dt><dd><code>${record.reason}</code></dd><dt>control</dt><dd><code>${record.control}</code></dd>
       <dt>rule</dt><dd><code><${Foreign} text=${record.rule ?? "–"} /></code></dd>

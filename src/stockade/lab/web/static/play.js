@@ -16,18 +16,12 @@ import { EgressLog } from "./log.js";
 import { RiskMap } from "./map.js";
 import { eventAt, feedbackOf, firstOpen, isDone, withFeedback, withHint } from "./round.js";
 import { go, href } from "./router.js";
-import { tellOtherTabs } from "./tabs.js";
+import { tellOtherTabs, useOtherTabs } from "./tabs.js";
 import { shown, wholeOf } from "./words.js";
 
 export function PlayPage({ id }) {
   const { value: round, error, again, set } = useLoaded(() => api.round(id), [id]);
-  const { state } = useLab();
-  const seen = useRef(state);
-  useEffect(() => {
-    // The shell looks at the server again when another tab acted or this one is looked at: so does the round.
-    if (seen.current !== state) again();
-    seen.current = state;
-  }, [state]);
+  useOtherTabs(again);
   if (!round) {
     return html`<main class="page" id="main"><h1>Round</h1>${error && html`<${Fault} error=${error} again=${again} />`}</main>`;
   }
@@ -43,6 +37,7 @@ function Round({ round, set, again, fault }) {
   const feedback = feedbackOf(event);
   const [answer, choose] = useAnswer(round.id, index);
   const title = useRef(null);
+  const firstIndex = useRef(index);
   const closed = round.status === "broken-off";
 
   const attempt = async (act) => {
@@ -91,7 +86,6 @@ function Round({ round, set, again, fault }) {
     if (title.current && !feedback && index !== firstIndex.current) title.current.focus();
     firstIndex.current = index;
   }, [index]);
-  const firstIndex = useRef(index);
 
   useKeys((key) => {
     if (key === "n" && feedback) return next(), true;

@@ -8,7 +8,7 @@ import { Editor, goToLine } from "./editor.js";
 import { Fault, useLoaded } from "./lab.js";
 import { useLater } from "./later.js";
 import { Replay } from "./replay.js";
-import { Foreign, plain, Sentence } from "./text.js";
+import { plain, Sentence } from "./text.js";
 
 const loadBoth = async () => {
   const [start, draft] = await Promise.all([api.policyStart(), api.policy()]);
@@ -88,8 +88,8 @@ function Findings({ lint, go }) {
   const words = !lint ? "" : list.length ? `${list.length} ${list.length === 1 ? "finding" : "findings"}` : "Loads, and nothing to remark";
   return html`<section class="panel findings" aria-labelledby="findings-title"><h2 id="findings-title">As you type</h2>
     <p role="status">${words}</p>
-    ${list.length > 0 && html`<ol>${list.map((one) => html`<li class=${one.severity}><button type="button" class="link" disabled=${!one.line} onClick=${() => go(one.line)}>${one.line ? `Line ${one.line}` : "Whole file"}</button>
-      <span class="tag">${one.severity}</span> <code>${one.code}</code><p><${Foreign} text=${one.message} /></p>${one.better && html`<p class="soft">Better: <code><${Foreign} text=${one.better} /></code></p>`}</li>`)}</ol>`}</section>`;
+    ${list.length > 0 && html`<ol>${list.map((one) => html`<li class=${one.severity}>${one.line ? html`<button type="button" class="link" onClick=${() => go(one.line)}>Line ${one.line}</button>` : "Whole file"}
+      <span class="tag">${one.severity}</span> <code>${one.code}</code><p><${Sentence} text=${one.message} /></p>${one.better && html`<p class="soft">Better: <${Sentence} text=${one.better} /></p>`}</li>`)}</ol>`}</section>`;
 }
 
 /** What the executor needs, so that nobody has to guess hosts; ports, methods and paths show in the examples. */

@@ -48,12 +48,10 @@ export function ProgressPage() {
 }
 
 function Overview({ value: { progress, gaps } }) {
-  const [fault, setFault] = useState(null);
   const due = progress.cards.filter((one) => one.is_due);
   return html`<div class="two">
       <section class="panel"><h2>How sharp, and which way you lean</h2><${Sensitivity} value=${progress.sensitivity} /><${PerRisk} list=${progress.per_risk} /><${Meaning} /></section>
-      <section class="panel"><h2>Schedule <span class="count-tag">${due.length} due</span></h2>
-        ${fault && html`<${Fault} error=${fault} />`}<${DrillButtons} onFault=${setFault} />
+      <section class="panel"><h2>Schedule <span class="count-tag">${due.length} due</span></h2><${DrillButtons} />
         ${progress.cards.length > 0 && html`<details><summary>What comes back when</summary><ul class="plain-list">${progress.cards.map((one) => html`<li><span class="tag">${one.scenario}</span> <code>${shortAttempt(one.attempt ?? "")}</code> <span class="soft">${one.is_due ? "due" : day(one.due_at)}</span></li>`)}</ul></details>`}</section>
     </div>
     <div class="two"><${History} list=${progress.history} /><${MostMissed} list=${progress.most_missed} /></div>

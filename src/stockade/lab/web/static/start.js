@@ -51,11 +51,12 @@ export function StartPage() {
           <label>Seed <input value=${seed} maxlength="64" autocomplete="off" spellcheck="false" aria-describedby="seed-help"
             onInput=${(event) => setSeed(event.currentTarget.value)} /></label>
           <p class="note" id="seed-help">Any word or number. The same seed and tier draw the same nine events on every machine with this bank.</p></details>
-        <p class="actions"><button class="primary" disabled=${busy}>Play a round</button></p>
+        <p class="actions"><button class="primary" disabled=${busy}>Play a round</button>
+          ${state.open_round && html`<span class="soft">An open round is broken off by a new one.</span>`}</p>
       </form>
       <div class="start-side">
         <section class="panel"><h2>Drills</h2><p>Up to ten events, no clock, no grade. What you miss comes back when it is due.</p>
-          <${DrillButtons} onFault=${setFault} /></section>
+          <${DrillButtons} /></section>
         <section class="panel"><h2>Also here</h2><ul class="ways">
           <li><a href=${href("policy")}>Policy as the answer</a> – write one policy, and the whole bank is replayed through it</li>
           <li><a href=${href("workshop")}>Workshop</a> – a guided half day that ends with your own evidence record</li>
