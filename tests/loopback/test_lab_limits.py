@@ -8,14 +8,11 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from stockade.errors import StockadeError
 from stockade.lab.web import body, protocol
-from stockade.lab.web.answers import answer_error
+from stockade.lab.web.app import answering
 from stockade.lab.web.body import read_body
 from stockade.lab.web.serve import listen, make_server
 
@@ -31,8 +28,7 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     async def echo(request: object) -> Response:
         return JSONResponse(await read_body(request, dict))  # type: ignore[arg-type]
 
-    handlers = {StockadeError: answer_error, HTTPException: answer_error}
-    server = make_server(Starlette(routes=[Route("/", echo, methods=["POST"])], exception_handlers=handlers))
+    server = make_server(answering([Route("/", echo, methods=["POST"])]))
     listener = listen(0)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()

@@ -69,6 +69,33 @@ def test_it_ends_in_time_with_an_open_connection_and_half_a_request(tmp_path: Pa
     assert time.monotonic() - started < 5
 
 
+def below(pid: int) -> set[int]:
+    """All processes that one has started, and theirs (proc_pid_task(5): children)."""
+    found: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (task / "children").read_text().split()):
+            found |= {child} | below(child)
+    return found
+
+
+@pytest.mark.needs("room", "bwrap")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_sandboxes_end_with_it_even_if_it_is_killed(tmp_path: Path, number: signal.Signals) -> None:
+    server = LabServer(tmp_path)
+    caller = Caller(server)
+    assert below(server.process.pid) == set(), "nobody has looked at a page yet"
+    while caller.get("/api/state")["live"]["state"] == "starting":
+        time.sleep(0.05)
+    assert caller.post("/api/live", {"scenario": "E067"})["state"] == "done"
+    started = below(server.process.pid)
+    assert len(started) > 3
+    server.end(number)
+    deadline = time.monotonic() + 10
+    while (left := {pid for pid in started if Path(f"/proc/{pid}").exists()}) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == set()
+
+
 def test_a_taken_port_is_said_with_a_remedy(server: LabServer, tmp_path: Path) -> None:
     command = [COMMAND, "lab", "--no-open", "--port", str(server.port), "--data", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=15)
@@ -244,13 +271,30 @@ def test_a_body_over_the_limit_is_refused_also_without_a_length(server: LabServe
 
 
 @pytest.mark.parametrize(
-    ("body", "status"), [(b"{", 400), (b"\xff", 400), (b"[]", 422), (b'{"name": 7}', 422), (b"", 422)]
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b'{"name":' + b"[" * 100_000, 422),
+        (b"[" * 100_000 + b"]" * 100_000, 422),
+        (b"\xff", 400),
+        (b"[]", 422),
+        (b'{"name": 7}', 422),
+        (b"", 422),
+    ],
 )
 def test_what_is_not_the_json_that_is_wanted_is_refused(caller: Caller, body: bytes, status: int) -> None:
     headers = {"Origin": caller.origin, "Content-Type": "application/json"}
     answer = caller.session.post(f"{caller.origin}/api/learners", data=body, headers=headers)
     assert answer.status_code == status, answer.text
     assert set(answer.json()) == {"error", "message", "hint"}
+
+
+def test_json_without_an_end_of_depth_is_refused_and_the_next_request_is_answered(caller: Caller) -> None:
+    deep = b'{"ticks": ' + b"[" * 400_000 + b"]" * 400_000 + b"}"
+    headers = {"Origin": caller.origin, "Content-Type": "application/json"}
+    answer = caller.session.put(f"{caller.origin}/api/workshop", data=deep, headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (400, "not-json")
+    assert caller.put("/api/workshop", {"ticks": {}})["steps"]
 
 
 def test_requests_that_are_no_http_are_refused(server: LabServer) -> None:

@@ -46,7 +46,7 @@ STEPS = (
         do=(
             "Read the policy card from top to bottom. For each rule say aloud who needs it, and for what.",
             "Read the page of words: what each of the 24 controls is for, and what it is mistaken for.",
-            "Play one round of tier 1, without hurry. Hints are free to take here.",
+            "Play one round of tier 1, without hurry. It has no clock; take hints where you need them.",
         ),
         see="Nine events. After each answer: the key, the cue, and the line of the card that it rests on.",
         done_when="You can say without looking why the metadata address is denied although nothing on the "

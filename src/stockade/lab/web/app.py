@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -15,8 +16,13 @@ from stockade.lab.web.entrance import Entrance
 from stockade.lab.web.static_files import StaticFiles
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
     from stockade.lab.web.guard import Guard
     from stockade.lab.web.lab import Lab
+
+    Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def build_app(guard: Guard, lab: Lab) -> Entrance:
@@ -30,12 +36,28 @@ def build_app(guard: Guard, lab: Lab) -> Entrance:
         *api_workshop.routes(lab),
         Route("/{path:path}", StaticFiles().answer, methods=["GET"]),
     ]
-    app = Starlette(
-        routes=routes,
-        exception_handlers={
-            StockadeError: answer_error,
-            HTTPException: answer_error,
-            Exception: answer_fault,
-        },
-    )
-    return Entrance(app, guard)
+    return Entrance(answering(routes), guard)
+
+
+def answering(routes: list[Route]) -> Starlette:
+    """An application of these routes that answers whatever goes wrong in them as well."""
+    told = [Route(one.path, _tell_errors(one.endpoint), methods=list(one.methods or ())) for one in routes]
+    return Starlette(routes=told, exception_handlers={HTTPException: answer_error})
+
+
+def _tell_errors(endpoint: Endpoint) -> Endpoint:
+    """Not by Starlette's handler for `Exception`: that raises it once more behind the answer, and uvicorn
+    then cuts the connection while the page's next request may be on its way.
+    """
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except StockadeError as error:
+            return await answer_error(request, error)
+        except HTTPException:
+            raise
+        except Exception as error:  # noqa: BLE001  # one request is one flow: it ends, the others go on
+            return await answer_fault(request, error)
+
+    return answer

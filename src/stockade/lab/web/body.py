@@ -38,5 +38,5 @@ async def read_body(request: Request, wanted: type[T]) -> T:
         return msgspec.json.decode(data or b"{}", type=wanted)
     except msgspec.ValidationError as error:
         raise Refused(422, "bad-request", f"{error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Refused(400, "not-json", f"the body is no JSON: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(400, "not-json", f"the body is no JSON that we read: {error}") from error

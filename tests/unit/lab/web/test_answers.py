@@ -12,14 +12,15 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from stockade.errors import HostError, IntegrityError, StockadeError, UserError
+from stockade.errors import HostError, IntegrityError, UserError
 from stockade.lab.game.rounds import Conflict
 from stockade.lab.progress.people import Missing
-from stockade.lab.web.answers import Refused, answer_error, answer_fault
+from stockade.lab.web.answers import Refused
+from stockade.lab.web.app import answering
 from stockade.lab.web.static_files import FOLDER, StaticFiles
 
 
-def ask(app: Any, path: str, fault_is_raised: bool = False) -> tuple[int, dict[str, str], bytes]:
+def ask(app: Any, path: str) -> tuple[int, dict[str, str], bytes]:
     """One GET by the ASGI protocol: status, headers, body."""
     sent: list[dict[str, Any]] = []
 
@@ -33,11 +34,7 @@ def ask(app: Any, path: str, fault_is_raised: bool = False) -> tuple[int, dict[s
         "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
         "headers": [], "server": ("127.0.0.1", 1), "scheme": "http", "root_path": "",
     }  # fmt: skip
-    try:
-        asyncio.run(app(scope, receive, send))
-    except Exception:
-        if not fault_is_raised:
-            raise
+    asyncio.run(app(scope, receive, send))
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return sent[0]["status"], headers, b"".join(part.get("body", b"") for part in sent[1:])
 
@@ -46,14 +43,7 @@ def failing(error: Exception) -> Starlette:
     async def fail(_request: Any) -> Any:
         raise error
 
-    return Starlette(
-        routes=[Route("/", fail)],
-        exception_handlers={
-            StockadeError: answer_error,
-            HTTPException: answer_error,
-            Exception: answer_fault,
-        },
-    )
+    return answering([Route("/", fail)])
 
 
 @pytest.mark.parametrize(
@@ -78,13 +68,14 @@ def test_a_fault_of_ours_is_told_to_the_terminal_and_not_to_the_page(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """OWASP: error messages give away no stack, path or statement."""
-    status, _, body = ask(failing(RuntimeError("secret /etc/path")), "/", fault_is_raised=True)
+    status, _, body = ask(failing(RuntimeError("secret /etc/path")), "/")
     assert status == 500
     told = json.loads(body)
     assert told["error"] == "fault"
     assert "secret" not in repr(told)
     assert "Traceback" not in repr(told)
     assert "secret /etc/path" in capsys.readouterr().err
+    assert ask(failing(HTTPException(405, "no such method")), "/")[0] == 405
 
 
 @pytest.fixture
@@ -98,8 +89,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def serving(folder: Path) -> Starlette:
-    handlers = {StockadeError: answer_error}
-    return Starlette(routes=[Route("/{path:path}", StaticFiles(folder).answer)], exception_handlers=handlers)
+    return answering([Route("/{path:path}", StaticFiles(folder).answer)])
 
 
 def test_files_of_the_folder_are_served_with_their_kind(folder: Path) -> None:

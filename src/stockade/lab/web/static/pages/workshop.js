@@ -51,7 +51,7 @@ const hours = (minutes) => `${Math.floor(minutes / 60)} hours${minutes % 60 ? ` 
 
 function Step({ step, tick, inside }) {
   const title = `step-${step.key}`;
-  return html`<section class=${step.is_done ? "panel step is-done" : "panel step"} aria-labelledby=${title}>
+  return html`<section class=${step.is_done ? "panel is-done" : "panel"} aria-labelledby=${title}>
     <h2 id=${title}>${step.number}. ${step.title} <span class="minutes">${step.minutes} min</span></h2>
     <ul>${step.do.map((text) => html`<li>${rich(text)}</li>`)}</ul>
     ${step.page && html`<p><a href=${step.page}>${WHERE[step.page] ?? "Open the page"}</a></p>`}
