@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from lab_player import Player, until
+from lab_server import COMMAND, lab_server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(90), pytest.mark.needs("chromium")]
 
@@ -32,6 +36,26 @@ def test_a_whole_round_by_keyboard_alone(player: Player) -> None:
     assert "100.0 %" in page.locator(".result").inner_text()
     assert page.locator("h1").inner_text() == "Debrief"
     assert page.evaluate("document.activeElement.tagName") == "H1"
+    until(page, "document.querySelector('.share img').naturalWidth > 0")
+
+
+def test_the_signed_result_that_one_takes_home_verifies(player: Player, tmp_path: Path) -> None:
+    player.start(tier=1)
+    for _ in range(9):
+        player.answer_right()
+        player.next()
+    player.page.wait_for_selector(".share")
+    player.tab_to(".share a[href$='/result']")
+    with player.page.expect_download() as begun:
+        player.press("Enter")
+    path = tmp_path / "result.json"
+    begun.value.save_as(path)
+    told = subprocess.run([COMMAND, "lab", "verify", str(path)], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    changed = path.read_bytes().replace(b"payload", b"payloaf", 1)
+    path.write_bytes(changed)
+    told = subprocess.run([COMMAND, "lab", "verify", str(path)], capture_output=True, text=True, check=False)
+    assert told.returncode != 0
 
 
 def test_a_leak_and_a_wrong_block_are_named_and_cost_points(player: Player) -> None:
@@ -85,9 +109,14 @@ def test_without_single_keys_letters_do_nothing_and_tab_and_arrows_do_all(player
 
 
 def test_every_control_has_its_letter_also_where_it_means_something_else_outside(player: Player) -> None:
-    """h, n, p and r are hint, next, policy and run it elsewhere; among the controls they choose."""
+    """h, n, p and r are hint, next, policy and run it elsewhere; among the controls they choose.
+
+    In the second event, when the listeners of the controls are younger than all others.
+    """
     page = player.page
     player.start(tier=1)
+    player.answer_right()
+    player.next()
     player.press("c")
     chosen = []
     for letter in "abcdefghijklmnopqrstuvwx":
@@ -152,6 +181,36 @@ def test_a_second_browser_gets_the_first_answer_and_nothing_counts_twice(
     assert second.round()["points"] == 100
     assert all("409" in one for one in noted)  # Chromium's own note of the refusal
     noted.clear()
+
+
+def test_a_round_outlives_its_server_and_the_page_says_what_is_the_matter(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    player = Player(page)
+    with lab_server(tmp_path) as first:
+        page.goto(first.address)
+        page.wait_for_selector("h1")
+        player.start(tier=1)
+        player.answer_right()
+        player.next()
+        row = player.key()
+    player.choose(row["verdict"], row["risk"], row["control"])
+    player.press("Enter")
+    page.get_by_text("The lab's server does not answer.").first.wait_for()
+    with lab_server(tmp_path, first.port) as second:
+        player.press("Enter")
+        page.get_by_text("has not shown the token of this start").first.wait_for()
+        page.goto(second.address)
+        page.get_by_role("link", name="Resume").click()
+        player.wait_for_event()
+        assert page.locator("#event-title").inner_text().startswith("Event 2")
+        assert page.locator(".answer input[type=radio]:checked").count() == 3
+        player.press("Enter")
+        player.wait_for_feedback()
+        assert "200 points" in page.locator(".score").inner_text()
+    context.close()
 
 
 def test_another_tab_of_the_browser_follows(player: Player) -> None:

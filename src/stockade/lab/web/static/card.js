@@ -19,8 +19,8 @@ export function useCard() {
 
 const isNarrow = () => matchMedia("(max-width: 1099px)").matches;
 
-/** @param {{line: number | null}} props the line to lead to, once the answer names it */
-export function CardPanel({ line }) {
+/** @param {{line: number | null, last: number | null}} props the lines to lead to, once an answer or a hint names them */
+export function CardPanel({ line, last }) {
   const card = useCard();
   const [open, setOpen] = useState(!isNarrow());
   const [words, setWords] = useState("");
@@ -30,6 +30,7 @@ export function CardPanel({ line }) {
   const hits = useMemo(() => findLines(card?.lines ?? [], words), [card, words]);
   useEffect(() => setHit(0), [words]);
   const target = words.trim() ? hits[hit] : line;
+  const end = words.trim() ? target : last ?? line;
   useEffect(() => {
     if (target && open && lines.current) showLine(lines.current, target);
   }, [target, open, card]);
@@ -53,13 +54,13 @@ export function CardPanel({ line }) {
       <button type="button" class="quiet" onClick=${() => step(1)} disabled=${!hits.length} aria-label="Next hit">↓</button>
       <span class="soft" role="status">${words.trim() ? (hits.length ? `${hit + 1} of ${hits.length}, line ${hits[hit]}` : "no hit") : ""}</span></div>
     <div class="lines" tabindex="0" role="region" aria-label="Lines of the policy card" ref=${lines}>
-      <${Lines} lines=${card.lines} hits=${hits} target=${target} /></div>`}
+      <${Lines} lines=${card.lines} hits=${hits} target=${target} end=${end} /></div>`}
   </details>`;
 }
 
-function Lines({ lines, hits, target }) {
+function Lines({ lines, hits, target, end }) {
   const marked = new Set(hits);
-  return html`<ol>${lines.map((text, at) => html`<li class=${`${at + 1 === target ? "target" : ""} ${marked.has(at + 1) ? "hit" : ""} ${text.trimStart().startsWith("#") ? "comment" : ""}`}
+  return html`<ol>${lines.map((text, at) => html`<li class=${`${target && at + 1 >= target && at + 1 <= end ? "target" : ""} ${marked.has(at + 1) ? "hit" : ""} ${text.trimStart().startsWith("#") ? "comment" : ""}`}
     ><span class="number" aria-hidden="true">${at + 1}</span><code><${Foreign} text=${narrowed(text)} /></code></li>`)}</ol>`;
 }
 

@@ -28,10 +28,10 @@ export function DebriefPage({ id }) {
     <div class="debrief-top">
       <${Result} round=${round} debrief=${debrief} />
       <${ShareCard} round=${round} debrief=${debrief} />
-    </div>
-    <div class="two">
-      <${Rates} title="Leaks" none="None: nothing that should be denied got out." list=${debrief.leaks} />
-      <${Rates} title="Wrong blocks" none="None: no needed work was stopped." list=${debrief.blocks} />
+      <div class="two">
+        <${Rates} title="Leaks" none="None: nothing that should be denied got out." list=${debrief.leaks} />
+        <${Rates} title="Wrong blocks" none="None: no needed work was stopped." list=${debrief.blocks} />
+      </div>
     </div>
     <div class="two">
       <section class="panel"><h2>How sharp, and which way you lean</h2>

@@ -53,7 +53,7 @@ export function Explanation({ feedback }) {
   const { cue, why, source, event, engine, rests_on: rests, technique, near, scenario } = feedback;
   return html`<div class="explanation">
     <dl>
-      <dt>What gives it away</dt><dd class="cue"><${Foreign} text=${cue} /></dd>
+      <dt>What decides</dt><dd class="cue"><${Foreign} text=${cue} /></dd>
       <dt>Why</dt><dd><${Sentence} text=${why} /></dd>
       <dt>What happened</dt><dd><${Foreign} text=${event} />${technique && technique !== "none" && html` <span class="tag">${technique}</span>`}</dd>
       <dt>It rests on</dt><dd><${RestsOn} rests=${rests} /></dd>

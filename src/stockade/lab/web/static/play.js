@@ -100,16 +100,18 @@ function Round({ round, set, again, fault }) {
     <${Bar} round=${round} index=${index} setIndex=${setIndex} />
     ${fault && html`<${Fault} error=${fault} again=${again} />`}
     <div class="bench">
-      <div class="work">
+      <div class="asked">
         <${EventView} event=${event} number=${index + 1} count=${round.count} title=${title}
           aside=${!feedback && html`<${Clock} limit_s=${round.clock_s} event=${event} />`} />
+      </div>
+      <aside class="beside" aria-label="Policy card"><${CardPanel} ...${placeOnCard(event, feedback)} /></aside>
+      <div class="work">
         ${error && html`<${Fault} error=${error} />`}
         ${closed && !feedback && html`<p class="banner">This round was broken off. <a href=${href()}>To the start</a></p>`}
         ${feedback && html`<${Feedback} key=${index} round=${round} feedback=${feedback} next=${next} isLast=${firstOpen(round) === null} />`}
         ${!feedback && !closed && html`<${Hints} hints=${event.hints} take=${takeHint} />
           <${AnswerForm} key=${index} words=${state.words} answer=${answer} choose=${choose} submit=${submit} busy=${busy} />`}
       </div>
-      <aside class="beside" aria-label="Policy card"><${CardPanel} line=${feedback?.rests_on?.line} /></aside>
       <section class="drawn" aria-label="What has passed so far">
         <${EgressLog} round=${round} current=${index} open=${(at) => setIndex(at)} />
         <${RiskMap} round=${round} words=${state.words} />
@@ -133,6 +135,13 @@ function Bar({ round, index, setIndex }) {
     <p class="score">${round.kind === "drill" ? "Drill" : percent}</p>
     <p class="streak">Streak <strong>${round.streak}</strong>${round.best_streak > round.streak ? html` <span class="soft">(best ${round.best_streak})</span>` : ""}</p>
   </div>`;
+}
+
+/** Where on the card the answer rests, or where the last hint leads. */
+function placeOnCard(event, feedback) {
+  if (feedback) return { line: feedback.rests_on.line, last: feedback.rests_on.last };
+  const line = Number(/\b[Ll]ine (\d+)/.exec(event.hints.taken.at(-1)?.text ?? "")?.[1]) || null;
+  return { line, last: line };
 }
 
 /** An answer that was given before, here or in another tab, shows what was said then. */

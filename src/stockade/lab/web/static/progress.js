@@ -48,10 +48,9 @@ export function ProgressPage() {
 }
 
 function Overview({ value: { progress, gaps } }) {
-  const due = progress.cards.filter((one) => one.is_due);
   return html`<div class="two">
       <section class="panel"><h2>How sharp, and which way you lean</h2><${Sensitivity} value=${progress.sensitivity} /><${PerRisk} list=${progress.per_risk} /><${Meaning} /></section>
-      <section class="panel"><h2>Schedule <span class="count-tag">${due.length} due</span></h2><${DrillButtons} />
+      <section class="panel"><h2>Schedule</h2><${DrillButtons} />
         ${progress.cards.length > 0 && html`<details><summary>What comes back when</summary><ul class="plain-list">${progress.cards.map((one) => html`<li><span class="tag">${one.scenario}</span> <code>${shortAttempt(one.attempt ?? "")}</code> <span class="soft">${one.is_due ? "due" : day(one.due_at)}</span></li>`)}</ul></details>`}</section>
     </div>
     <div class="two"><${History} list=${progress.history} /><${MostMissed} list=${progress.most_missed} /></div>
@@ -60,22 +59,21 @@ function Overview({ value: { progress, gaps } }) {
 
 function PerRisk({ list }) {
   if (!list.length) return null;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Per risk"><table><thead><tr><th scope="col">Risk</th><th scope="col" class="number">d′</th><th scope="col" class="number">c</th><th scope="col" class="number">Events</th></tr></thead>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Per risk"><table><thead><tr><th scope="col">Risk</th><th scope="col" class="number">d′</th><th scope="col" class="number">c</th><th scope="col" class="number">To deny</th></tr></thead>
     <tbody>${list.map((one) => html`<tr><td><${RiskMark} risk=${one.risk} /></td><td class="number">${fixed(one.sensitivity.d_prime)}</td><td class="number">${fixed(one.sensitivity.bias)}</td><td class="number">${one.sensitivity.signals}</td></tr>`)}</tbody></table></div>`;
 }
 
 const STATUS = { open: "open", done: "done", "broken-off": "broken off" };
 
 function History({ list }) {
-  return html`<section class="panel"><h2>Rounds and drills</h2>${list.length === 0 ? html`<p>None yet. <a href=${href()}>Play a round</a></p>` : html`
+  return html`<section class="panel history"><h2>Rounds and drills</h2>${list.length === 0 ? html`<p>None yet. <a href=${href()}>Play a round</a></p>` : html`
     <div class="scroll" tabindex="0" role="region" aria-label="Rounds and drills"><table><thead><tr><th scope="col">When</th><th scope="col">What</th><th scope="col">Grade</th><th scope="col" class="number">Percent</th><th scope="col"><span class="unseen">Open</span></th></tr></thead>
     <tbody>${list.map((one) => html`<tr><td>${day(one.started_at)}</td><td>${one.kind === "drill" ? "drill" : `tier ${one.tier}`}</td><td>${one.grade ?? STATUS[one.status]}</td><td class="number">${one.percent == null || one.kind === "drill" ? "–" : Number(one.percent).toFixed(1)}</td>
       <td><a href=${one.status === "open" ? href("round", one.id) : href("round", one.id, "debrief")} aria-label=${`Look at the ${one.kind} of ${day(one.started_at)}`}>look</a></td></tr>`)}</tbody></table></div>`}</section>`;
 }
 
 function MostMissed({ list }) {
-  return html`<section class="panel"><h2>Missed most</h2>${list.length === 0 ? html`<p>Nothing yet.</p>` : html`<ul class="plain-list">${list.map((one) => html`<li><span class="tag">${one.scenario}</span>
-    <code>${shortAttempt(one.attempt ?? "")}</code> <span class="soft">missed ${one.missed} of ${one.seen}</span><br /><${Foreign} text=${one.cue} /></li>`)}</ul>`}</section>`;
+  return html`<section class="panel"><h2>Missed most</h2>${list.length === 0 ? html`<p>Nothing yet.</p>` : html`<ul class="plain-list">${list.map((one) => html`<li><span class="tag">${one.scenario}</span> <code>${shortAttempt(one.attempt ?? "")}</code> <span class="soft">missed ${one.missed} of ${one.seen}</span><br /><${Foreign} text=${one.cue} /></li>`)}</ul>`}</section>`;
 }
 
 /** A time as this machine's people write it. */
