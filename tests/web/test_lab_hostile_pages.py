@@ -194,7 +194,7 @@ def test_a_web_socket_finds_nothing(theirs: Page, ours: Page, server: LabServer)
 
 
 def test_the_lab_cannot_be_framed(theirs: Page, server: LabServer) -> None:
-    """A frame that shows us could be clicked through (clickjacking): Chromium shows its error page instead."""
+    """A frame that shows us could be clicked through (clickjacking); Chromium shows an error page."""
 
     def is_refused(frame: Frame) -> bool:
         return frame.url.startswith("chrome-error:")
