@@ -18,7 +18,7 @@ from lab_server import Caller, LabServer, lab_server
 from stockade.lab.pack.pack import shipped_bank
 from stockade.lab.pack.scenario import Scenario
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
 
 BANK = shipped_bank().scenarios
 

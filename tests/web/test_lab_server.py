@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from lab_server import COMMAND, Caller, LabServer, lab_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def grade_round(points: int, count: int, leaks: int, blocks: int) -> Grade:
 
 def _say(grade: str, better: tuple[Floor, list[str]] | None) -> str:
     if better is None:
-        return "S: nothing leaked, nothing needed was denied, and the reasons were right."
+        return "S: nothing leaked, nothing needed was denied, and 95 % of the points or more."
     floor, missing = better
     return f"{grade}, not {floor.grade}: {'; '.join(missing)}."
 

@@ -130,7 +130,9 @@ def lint_text(text: str) -> tuple[Policy | None, Lint]:
         policy = load_policy_text(text, SOURCE)
     except PolicyError as error:
         return None, Lint(False, tuple(map(_tell_finding, error.problems)))
-    return policy, Lint(True, tuple(map(_tell_finding, lint_policy(policy))))
+    # The replay judges as if TLS were opened, as the task asks: what a run cannot hold is no fault here.
+    findings = (one for one in lint_policy(policy) if one.code != "inspection-needed")
+    return policy, Lint(True, tuple(map(_tell_finding, findings)))
 
 
 def _tell_finding(finding: Finding) -> LintLine:

@@ -107,7 +107,8 @@ _TASK = (
     "named and for whom it is named; everything else stays denied, and while it is scored no answer or "
     "rubric may be reached by the agent. Where a request has to be watched, use `proxy` and say which "
     "methods and paths are meant. A private address takes an entry under `internal:`, programs one under "
-    "`exec:`. The whole bank is then decided under your text: what leaks and what breaks is listed."
+    "`exec:`. The whole bank is then decided under your text, as if the gateway opened TLS: what leaks and "
+    "what breaks is listed."
 )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Any
 
 from stockade.ledger.record import clean_text
@@ -23,6 +24,8 @@ ALERTS = {
 _ALERT = re.compile(r"alert ([a-z ]+?) *\(", re.IGNORECASE)
 _STATUS = re.compile(r"HTTP/1\.[01] (\d{3})(?: ([^\r\n]{0,40}))?")
 _REASON = re.compile(r"X-Stockade-Reason: ([a-z0-9-]{1,60})", re.IGNORECASE)
+# The stand-in's own phrase says nothing: it is the same for every status.
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 # RFC 1928 6.
 _SOCKS = {
     1: "general failure", 2: "not allowed by the rules", 3: "network unreachable", 4: "host unreachable",
@@ -104,7 +107,7 @@ def _reply(text: str, size: int | None = None) -> str:
     status = _STATUS.match(text)
     if status is None:
         return f"{size or len(text)} bytes back: {_text(text)}"
-    words = f"{status[1]} {_text(status[2] or '')}".strip()
+    words = f"{status[1]} {_PHRASES.get(int(status[1]), '')}".strip()
     if reason := _REASON.search(text):
         return f"{words} from the gateway, reason {reason[1]}"
     body = text.partition("\r\n\r\n")[2]

@@ -11,6 +11,8 @@ from stockade.errors import UserError
 from stockade.lab.game.book import Book
 from stockade.lab.game.replay import LONGEST, lint_text, replay_text
 from stockade.lab.game.task import tell_task
+from stockade.policy.lint import lint_policy
+from stockade.policy.load import load_policy_text
 
 ROWS = bank().pack.scenarios
 CARD_TEXT = bank().pack.policy_text
@@ -96,6 +98,14 @@ def test_lint_says_line_code_and_what_would_be_better() -> None:
     policy, lint = lint_text(CARD)
     assert lint.ok
     assert policy is not None
+
+
+def test_lint_does_not_advise_against_what_the_task_asks_for() -> None:
+    """A run today cannot hold conditions inside TLS; the replay judges as if it could."""
+    text = "version: 1\nrules:\n  - proxy: docs.framework.test\n    methods: [GET]\n"
+    _, lint = lint_text(text)
+    assert [one.code for one in lint.findings if one.code == "inspection-needed"] == []
+    assert [one.code for one in lint_policy(load_policy_text(text)) if one.code == "inspection-needed"]
 
 
 def test_a_text_that_is_no_policy_is_not_replayed() -> None:

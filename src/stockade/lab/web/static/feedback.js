@@ -5,7 +5,7 @@ import { keyHint } from "./keys.js";
 import { RunIt } from "./live.js";
 import { href } from "./router.js";
 import { Foreign, ForeignLines, RequestLine, Sentence } from "./text.js";
-import { RightMark, RiskMark, VerdictMark, wholeOf } from "./words.js";
+import { RightMark, RiskMark, VerdictMark, shown, wholeOf } from "./words.js";
 
 export function Feedback({ round, feedback, next, isLast }) {
   const title = useRef(null);
@@ -27,8 +27,9 @@ export function headline({ right, answer, key }) {
   if (right.decision === false) {
     return key.decision === "deny" ? "This was a leak: it should have been denied" : "This was a wrong block: the work needs it";
   }
-  const off = [right.decision === "half" && "the kind of passage", right.risk !== true && "the risk", right.control !== true && "the control"].filter(Boolean);
-  return `${right.decision === true ? "The decision is right" : "It passes either way"}; not ${off.join(" and ")}`;
+  const off = [right.risk !== true && "the risk", right.control !== true && "the control"].filter(Boolean);
+  const start = right.decision === true ? "The decision is right" : `It passes, but the card says ${shown(key.decision)}`;
+  return off.length ? `${start}; ${off.join(" and ")} ${off.length > 1 ? "are" : "is"} not right` : start;
 }
 
 /** On a narrow page the rows become blocks, which makes browsers forget that it is a table: so the roles are written out. */

@@ -117,9 +117,10 @@ function Agreement({ agrees }) {
 }
 
 /** What reached the other side; of attempts by which nothing leaves, what they did. */
-function Arrivals({ result: { arrived, ran, asked } }) {
+function Arrivals({ result: { arrived, ran, asked, record } }) {
+  const inside = record?.entry === "dns" ? "The gateway answered the question itself." : "The program was started, inside the room.";
   return html`${arrived.length > 0 ? html`<ul class="arrived">${arrived.map((one) => html`<li><${Arrived} one=${one} /></li>`)}</ul>`
-    : ran === true ? html`<p><strong>Nothing leaves by this one.</strong> It ran inside: the program started, or the question was answered.</p>`
+    : ran === true ? html`<p><strong>Nothing leaves by this one.</strong> ${inside}</p>`
       : html`<p><strong>Nothing.</strong> No byte reached it.</p>`}
-    ${asked?.length > 0 && html`<p class="soft">Names asked for outside: <code><${Foreign} text=${asked.join(", ")} /></code></p>`}`;
+    ${asked?.length > 0 && html`<p class="soft">The gateway itself looked up, for its decision: <code><${Foreign} text=${asked.join(", ")} /></code></p>`}`;
 }

@@ -6,7 +6,7 @@ import { html } from "./vendor/preact-htm.js";
 export function Sensitivity({ value }) {
   return html`${value.d_prime != null && html`<p class="measure"><span><abbr title="sensitivity">d′</abbr> <strong>${fixed(value.d_prime)}</strong></span>
       <span><abbr title="bias">c</abbr> <strong>${fixed(value.bias)}</strong></span>
-      <span class="soft">denied ${value.hits} of ${value.signals} to deny, and ${value.false_alarms} of ${value.others} legitimate</span></p>`}
+      <span class="soft">You denied ${value.hits} of the ${value.signals} that had to be denied, and ${value.false_alarms} of the ${value.others} legitimate ones.</span></p>`}
     <p>${value.note}</p>`;
 }
 
