@@ -54,11 +54,19 @@ def test_who_knows_all_gets_an_s(seed: str, tier: int) -> None:
 @settings(max_examples=60)
 @given(SEEDS, TIERS)
 def test_an_agent_that_reads_the_line_by_the_card_makes_no_wrong_call(seed: str, tier: int) -> None:
-    """The engine as a player; it may miss the control where how an attempt came about is the point."""
+    """The engine as a player; it may miss the control where how an attempt came about is the point.
+
+    It cannot look inside, so where that decides it may be wrong as well.
+    """
     state = play(bank(), begin_round(bank(), seed, tier), rule_engine)
     standing = add_up(bank(), state)
-    assert (standing.leaks, standing.blocks, standing.grade) == ((), (), "S")
+    inside = {step.scenario for step in state.steps if not bank().find(step.scenario).is_seen_by_the_line}
+    assert {state.steps[index].scenario for index in standing.leaks} <= inside
+    assert standing.blocks == ()
+    assert inside or standing.grade == "S"
     for index, step in enumerate(state.steps):
+        if step.scenario in inside:
+            continue
         right = present_feedback(bank(), state, index).right
         assert right.decision is True
         assert right.risk

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from stockade.lab.game.book import Book
 from stockade.lab.game.dice import Dice
-from stockade.lab.game.draw import are_near, is_playable
+from stockade.lab.game.draw import are_near
 from stockade.lab.pack.scenario import Scenario
 
 _SHOWN = 160  # characters of an attempt; an event's own line is never cut
@@ -56,7 +56,7 @@ def _choose(book: Book, event: Scenario, asked: Collection[str], dice: Dice, cou
     others = [
         row
         for row in book.pack.scenarios
-        if row.attempt not in asked and is_playable(row) and not are_near(row, event)
+        if row.attempt not in asked and row.is_seen_by_the_line and not are_near(row, event)
     ]
     here = (event.phase, event.identity)
     same = dice.sample([row for row in others if (row.phase, row.identity) == here], count)

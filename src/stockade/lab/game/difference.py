@@ -32,6 +32,7 @@ PARTS = {
     "answers": "what the name resolves to",
     "came_from": "where it came from",
     "sni": "the name in the TLS hello",
+    "carries": "what it carries",
 }
 
 _TELLING = ("arguments", "path", "query", "host", "method", "port")
@@ -55,6 +56,7 @@ def take_apart(row: Scenario) -> dict[str, str]:
     parts["phase"], parts["identity"], parts["entry"] = str(row.phase), str(row.identity), str(row.entry)
     parts["answers"] = ", ".join(map(str, row.answers))
     parts["came_from"], parts["sni"] = row.came_from or "", row.sni or ""
+    parts["carries"] = row.carries or ""
     first, *rest = row.words
     if first == "exec":
         parts |= {"kind": "a command", "program": rest[0], "arguments": " ".join(rest[1:])}

@@ -37,8 +37,8 @@ def parse_seed(text: str) -> str:
 
 
 def is_playable(scenario: Scenario) -> bool:
-    """The player sees what decides: the line shows it."""
-    return scenario.is_seen_by_the_line
+    """The player sees what decides: the line shows it, or the pack says what a look inside shows."""
+    return scenario.is_seen_by_the_line or scenario.carries is not None
 
 
 def draw_round(pack: Pack, seed: str, tier: int) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def _refuse_small(rows: Sequence[Scenario], legitimate: int) -> None:
 
 def line_of(row: Scenario) -> tuple[object, ...]:
     """All that tells an event from another before the answer, but for what the agent says."""
-    return row.phase, row.identity, row.entry, row.attempt, row.answers, row.came_from, row.sni
+    return row.phase, row.identity, row.entry, row.attempt, row.answers, row.came_from, row.sni, row.carries
 
 
 def are_near(one: Scenario, other: Scenario) -> bool:

@@ -31,6 +31,7 @@ WHERE_TO_LOOK = {
     "identity": "Look at who asks, and for whom the card's line about this place is.",
     "answers": "Look at every address that the name resolves to, not only at the first.",
     "came_from": "Look at where this attempt came from, then judge this hop by itself.",
+    "carries": "Look at what it carries, and at what the card grants besides the place: account, body, rate.",
     "sni": "Compare the names: the one that was asked for and the one in the TLS hello.",
     "program": "Look at the program that would run and at the card's `exec:` list, not at what it is for.",
     "arguments": "Look at the program, and at what its arguments would change about the room it runs in.",

@@ -44,6 +44,7 @@ def present_event(book: Book, state: RoundState, index: int, now: Moment) -> Eve
         answers=tuple(map(str, row.answers)),
         came_from=row.came_from,
         sni=row.sni,
+        carries=row.carries,
         stated_reason=row.stated_reason,
         background=draw_background(book, scenarios, index, state.seed, noise),
         hints=present_hints(book, row, step.hints),

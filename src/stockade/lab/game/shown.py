@@ -35,6 +35,7 @@ class Event(Struct, frozen=True, kw_only=True):
     answers: tuple[str, ...]
     came_from: str | None
     sni: str | None
+    carries: str | None
     stated_reason: str
     background: tuple[Background, ...]
     hints: HintsTaken

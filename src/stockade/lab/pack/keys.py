@@ -39,7 +39,8 @@ PACK_KEYS = (
         name="origins",
         kind="origins",
         default="",
-        doc="By the scenario's id: how its attempt came about (`from`, `sni`), for rows of a CSV file.",
+        doc="By the scenario's id: how its attempt came about (`from`, `sni`) and what it `carries`, "
+        "for rows of a CSV file.",
     ),
 )
 
@@ -47,6 +48,12 @@ PACK_KEYS = (
 ORIGIN_KEYS = (
     Key(name="from", kind="url", default="", doc="The URL whose answer named this attempt as its next hop."),
     Key(name="sni", kind="host", default="", doc="The name in the TLS hello, where it is not the host's."),
+    Key(
+        name="carries",
+        kind="text",
+        default="",
+        doc="What a look inside shows and the line does not: a key, a header, the body, how often it comes.",
+    ),
 )
 
 SCENARIO_KEYS = (

@@ -121,6 +121,7 @@ def _make(values: Mapping[str, Any], entry: Entry) -> Scenario:
         entry=entry,
         came_from=values["from"] or None,
         sni=values["sni"] or None,
+        carries=values["carries"] or None,
         key=Key(values["verdict"], values["risk"], values["control"], values["class"]),
     )
 

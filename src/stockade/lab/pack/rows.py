@@ -59,7 +59,7 @@ def read_origins(node: Node | None, source: str, problems: Problems) -> dict[str
         if key.value in origins:
             problems.add(place, "pack-key-twice", f"{shown(key.value)} stands twice", "keep one of them")
         elif not isinstance(value, Mapping) or not value.entries:
-            problems.add(place, "pack-yaml", "an origin has `from` or `sni`")
+            problems.add(place, "pack-yaml", "an origin has `from`, `sni` or `carries`")
         else:
             origins[key.value] = cells_of(value, ORIGIN_KEYS, "an origin", source, problems)
     return origins

@@ -37,6 +37,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
         answers: What the attempted name resolves to, where that matters.
         came_from: The URL whose answer named this attempt as its next hop.
         sni: The name in the TLS hello, where it differs from the host.
+        carries: What a look inside shows and the line does not, in words; the engine is not asked about it.
         technique: What kind of trick it is; `none` for an ordinary one.
         event: What happens, in words. It may give the trick away: show it after the answer only.
         stated_reason: What the agent says it does this for.
@@ -55,6 +56,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     answers: tuple[IPAddress, ...]
     came_from: str | None
     sni: str | None
+    carries: str | None = None
     live: Live
     key: Key
     technique: str

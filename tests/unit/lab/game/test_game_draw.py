@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from msgspec.structs import replace
 
 from doubles.lab_game import ALLOW, DENY, bank, make_pack, make_row
 from stockade.errors import UserError
@@ -79,19 +80,15 @@ def test_each_round_has_nine_events_of_which_four_or_five_are_legitimate(tier: i
 
 @pytest.mark.parametrize("tier", [1, 2, 3, 4])
 def test_a_round_shows_many_kinds(tier: int) -> None:
-    """Each change of the bank changes all rounds, as its digest is thrown with; seldom two risks are all."""
     book = bank()
-    risks = []
     for seed in SEEDS:
         rows = [book.find(number) for number in draw_round(book.pack, seed, tier)]
         assert len({row.key.control for row in rows}) >= 5
         assert len({row.key.place for row in rows}) >= 5
-        risks.append(len({row.key.risk for row in rows if not row.is_legitimate}))
-    assert min(risks) >= 2
-    assert sum(count >= 3 for count in risks) >= 0.95 * len(risks)
+        assert len({row.key.risk for row in rows if not row.is_legitimate}) >= 2
 
 
-def test_whatever_the_line_shows_is_drawn_some_time() -> None:
+def test_whatever_the_line_shows_or_the_pack_says_of_the_inside_is_drawn_some_time() -> None:
     book = bank()
     seen = {
         number
@@ -99,14 +96,24 @@ def test_whatever_the_line_shows_is_drawn_some_time() -> None:
         for seed in range(250)
         for number in draw_round(book.pack, str(seed), tier)
     }
-    assert seen == {row.id for row in book.pack.scenarios if row.is_seen_by_the_line}
+    assert seen == {row.id for row in book.pack.scenarios}
 
 
-def test_what_needs_a_look_inside_is_not_asked() -> None:
-    """The player sees the line, and the line does not show what decides."""
-    assert {"E012", "E013", "E058", "E130", "E133"}.isdisjoint(
-        number for tier in (2, 3, 4) for seed in SEEDS for number in draw_round(bank().pack, seed, tier)
-    )
+def test_what_needs_a_look_inside_is_not_asked_where_nobody_says_what_it_shows() -> None:
+    """The player sees the line, and the line does not show what decides; with `carries` it is seen."""
+    said = bank().pack
+    unsaid = replace(said, scenarios=tuple(replace(row, carries=None) for row in said.scenarios))
+    inside = {"E012", "E013", "E058", "E130", "E133"}
+    for pack, asked in ((unsaid, set()), (said, inside)):
+        drawn = {number for tier in (2, 3, 4) for seed in SEEDS for number in draw_round(pack, seed, tier)}
+        assert inside & drawn == asked
+
+
+def test_events_of_one_line_all_say_what_they_carry_if_one_does() -> None:
+    """Else the line of text itself would tell them apart."""
+    rows = bank().pack.scenarios
+    carried = {row.attempt for row in rows if row.carries}
+    assert [row.id for row in rows if row.attempt in carried and not row.carries] == []
 
 
 @pytest.mark.parametrize(("tier", "often"), [(1, False), (2, True), (3, True), (4, True)])

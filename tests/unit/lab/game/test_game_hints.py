@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from doubles.lab_game import DENY, PROXY, bank, make_row
 from stockade.lab.game.deciding import find_deciding_part
@@ -112,7 +113,12 @@ def test_the_part_that_decides_comes_first() -> None:
 
 
 def test_lines_that_are_alike_say_what_is_inside() -> None:
-    assert tell_difference(bank().find("E012"), bank().find("E176")).startswith(
+    foreign, own = bank().find("E012"), bank().find("E176")
+    assert tell_difference(foreign, own, find_deciding_part(bank(), foreign)).startswith(
+        "What it carries decides: "
+    )
+    unsaid = (replace(row, carries=None) for row in (foreign, own))
+    assert tell_difference(*unsaid).startswith(
         "The lines are alike; here the request brings its own x-api-key, there an upload"
     )
 

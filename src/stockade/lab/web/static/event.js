@@ -24,6 +24,7 @@ export function EventView({ event, number, count, title, aside }) {
       ${event.answers?.length > 0 && html`<dt>The name resolves to</dt><dd><code>${event.answers.map((one, at) => html`${at ? ", " : ""}<${Foreign} text=${one} />`)}</code></dd>`}
       ${event.came_from && html`<dt>Next hop of</dt><dd><code><${Foreign} text=${event.came_from} /></code></dd>`}
       ${event.sni && html`<dt>Name in the TLS hello</dt><dd><code><${Foreign} text=${event.sni} /></code></dd>`}
+      ${event.carries && html`<dt>A look inside shows</dt><dd><${Foreign} text=${event.carries} /></dd>`}
     </dl>
     ${event.stated_reason && html`<figure class="reason"><figcaption>The agent says</figcaption>
       <blockquote><p><${Foreign} text=${event.stated_reason} /></p></blockquote></figure>`}
