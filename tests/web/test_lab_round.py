@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(90), py
 def test_a_whole_round_by_keyboard_alone(player: Player) -> None:
     page = player.page
     player.start(tier=1)
+    assert page.evaluate("document.activeElement.id") == "event-title"
     for number in range(9):
         assert page.locator("#event-title").inner_text().startswith(f"Event {number + 1}")
         row = player.answer_right()

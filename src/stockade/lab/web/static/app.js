@@ -1,6 +1,6 @@
 /** The shell: header, navigation, the page of the route, and where the focus goes when the page changes. */
 
-import { html, render, useEffect, useRef, useState } from "./vendor/preact-htm.js";
+import { html, render, useLayoutEffect, useRef, useState } from "./vendor/preact-htm.js";
 import { Announcer } from "./announce.js";
 import { DebriefPage } from "./debrief.js";
 import { DrillPage } from "./drill.js";
@@ -72,7 +72,7 @@ function skip(event) {
 function useFocusOnPage(route) {
   const name = route.join("/");
   const before = useRef(name);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const title = document.querySelector("main h1");
     document.title = title ? `${title.textContent} · Stockade lab` : "Stockade lab";
     if (before.current === name) return;

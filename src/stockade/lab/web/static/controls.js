@@ -18,8 +18,9 @@ export function ControlGroup({ controls, chosen, choose }) {
   const take = (word) => {
     choose(word);
     setFilter("");
-    // after the list is whole again
-    requestAnimationFrame(() => box.current?.querySelector(`input[value="${CSS.escape(word)}"]`)?.focus());
+    const focus = () => box.current?.querySelector(`input[value="${CSS.escape(word)}"]`)?.focus();
+    if (wanted) requestAnimationFrame(focus); // after the list is whole again
+    else focus();
   };
   useKeys((key) => {
     if (key === "/") return field.current.focus(), true;

@@ -1,6 +1,6 @@
 /** What is said at once after an answer: which parts are right, what gives it away, why, and on what it rests. */
 
-import { html, useEffect, useRef } from "./vendor/preact-htm.js";
+import { html, useLayoutEffect, useRef } from "./vendor/preact-htm.js";
 import { keyHint } from "./keys.js";
 import { RunIt } from "./live.js";
 import { href } from "./router.js";
@@ -9,7 +9,7 @@ import { RightMark, RiskMark, VerdictMark, shown, wholeOf } from "./words.js";
 
 export function Feedback({ round, feedback, next, isLast }) {
   const title = useRef(null);
-  useEffect(() => title.current.focus(), []);
+  useLayoutEffect(() => title.current.focus(), []);
   return html`<section class="panel feedback" aria-labelledby="feedback-title">
     <div class="event-head"><h2 id="feedback-title" tabindex="-1" ref=${title}><${RightMark} value=${wholeOf(feedback.right)} whole /> <span class="headline">${headline(feedback)}</span></h2>
       <p class="actions">${isLast

@@ -3,7 +3,7 @@
  * being typed, and never while a dialog is open.
  */
 
-import { useEffect, useRef } from "./vendor/preact-htm.js";
+import { useLayoutEffect, useRef } from "./vendor/preact-htm.js";
 import { keep, recall } from "./kept.js";
 
 let on = recall("shortcuts", true);
@@ -38,7 +38,8 @@ const isTaken = (event) => /^[a-z]$/i.test(event.key) && event.target.closest?.(
 export function useKeys(act, own = false) {
   const latest = useRef(act);
   latest.current = act;
-  useEffect(() => {
+  // At once with what is shown, so that the first key of a fast hand is not lost.
+  useLayoutEffect(() => {
     const listen = (event) => {
       if (isOurs(event) && (own || !isTaken(event)) && latest.current(event.key.toLowerCase(), event)) event.preventDefault();
     };

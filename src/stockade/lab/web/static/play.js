@@ -1,6 +1,6 @@
 /** A round or a drill: one event after the other, answered, explained, and drawn into log and map. */
 
-import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact-htm.js";
 import { say } from "./announce.js";
 import { AnswerForm, emptyAnswer, isWhole } from "./answer.js";
 import { api } from "./api.js";
@@ -82,7 +82,12 @@ function Round({ round, set, again, fault }) {
   });
 
   useShowing(round, event, feedback);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // The heading that had the focus while this was fetched is gone.
+    if (document.activeElement === document.body) title.current?.focus({ preventScroll: true });
+  }, []);
+  // Before the next paint: later it would take the focus away from where the first keys have led.
+  useLayoutEffect(() => {
     if (title.current && !feedback && index !== firstIndex.current) title.current.focus();
     firstIndex.current = index;
   }, [index]);
