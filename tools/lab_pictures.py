@@ -143,7 +143,8 @@ def answer_by_policy(page: Page) -> None:
     page.wait_for_selector(".findings li")
     page.get_by_role("button", name="Replay the bank").click()
     page.wait_for_selector(".numbers-of")
-    page.evaluate("scrollTo(0, 0)")
+    page.locator(".replay").evaluate("(one) => scrollBy(0, one.getBoundingClientRect().top - 420)")
+    page.get_by_text("Draft saved").wait_for()
     keep(page, "policy")
 
 

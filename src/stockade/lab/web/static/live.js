@@ -95,7 +95,7 @@ function LedgerLine({ record, records }) {
       <dt>rule</dt><dd><code><${Foreign} text=${record.rule ?? "–"} /></code></dd>
       ${where && html`<dt>where</dt><dd><code><${Foreign} text=${where} /></code></dd>`}
       ${request && html`<dt>request</dt><dd><code><${Foreign} text=${request} /></code></dd>`}
-      <dt>entry</dt><dd><code>${record.entry}</code></dd><dt>record</dt><dd><code>${record.seq}</code> <time>${record.time}</time></dd>
+      <dt>entry</dt><dd><code>${record.entry}</code></dd><dt>record</dt><dd><code>${record.seq}</code> <time datetime=${record.time}>${record.time.slice(11, 23)}</time></dd>
     </dl>
     <p><${Sentence} text=${record.why} /></p>
     <details><summary>The record as it stands</summary><pre tabindex="0" role="region" aria-label="The record as JSON"><code><${ForeignLines} text=${JSON.stringify(record, null, 1)} /></code></pre></details>

@@ -88,7 +88,7 @@ function Findings({ lint, go }) {
   const words = !lint ? "" : list.length ? `${list.length} ${list.length === 1 ? "finding" : "findings"}` : "Loads, and nothing to remark";
   return html`<section class="panel findings" aria-labelledby="findings-title"><h2 id="findings-title">As you type</h2>
     <p role="status">${words}</p>
-    ${list.length > 0 && html`<ol>${list.map((one) => html`<li class=${one.severity}>${one.line ? html`<button type="button" class="link" onClick=${() => go(one.line)}>Line ${one.line}</button>` : "Whole file"}
+    ${list.length > 0 && html`<ol>${list.map((one) => html`<li class=${one.severity}>${one.line ? html`<button type="button" class="link" onClick=${() => go(one.line)}>Line ${one.line}</button>` : "Whole file"}${" "}
       <span class="tag">${one.severity}</span> <code>${one.code}</code><p><${Sentence} text=${one.message} /></p>${one.better && html`<p class="soft">Better: <${Sentence} text=${one.better} /></p>`}</li>`)}</ol>`}</section>`;
 }
 
