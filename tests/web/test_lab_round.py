@@ -313,3 +313,23 @@ def run_it(player: Player) -> Any:
         player.press("r")
     player.page.wait_for_selector(".three")
     return answer.value.json()
+
+
+def test_where_the_line_alone_says_otherwise_the_page_says_so(player: Player) -> None:
+    """A key that rests on a look inside differs from what the engine says of the line: both are told."""
+
+    def forge(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        key = body["feedback"]["key"]["decision"]
+        body["feedback"]["engine"]["verdict"] = "proxy" if key == "deny" else "deny"
+        route.fulfill(response=answer, json=body)
+
+    page = player.page
+    player.start(tier=1)
+    player.answer_right()
+    assert page.get_by_text("It says so of the line alone.").count() == 0
+    player.next()
+    page.route("**/answers", forge)
+    player.answer_right()
+    assert page.get_by_text("It says so of the line alone.").count() == 1

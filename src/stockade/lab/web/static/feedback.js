@@ -51,14 +51,15 @@ export const signed = (number) => (number > 0 ? `+${number}` : String(number).re
 
 /** The cue first: what to look at next time. */
 export function Explanation({ feedback }) {
-  const { cue, why, source, event, engine, rests_on: rests, technique, near, scenario } = feedback;
+  const { cue, why, source, event, engine, key, rests_on: rests, technique, near, scenario } = feedback;
   return html`<div class="explanation">
     <dl>
       <dt>What decides</dt><dd class="cue"><${Foreign} text=${cue} /></dd>
       <dt>Why</dt><dd><${Sentence} text=${why} /></dd>
       <dt>What happened</dt><dd><${Foreign} text=${event} />${technique && technique !== "none" && html` <span class="tag">${technique}</span>`}</dd>
       <dt>It rests on</dt><dd><${RestsOn} rests=${rests} /></dd>
-      <dt>The engine says</dt><dd><${VerdictMark} verdict=${engine.verdict} /> <code>${engine.reason}</code> <${Sentence} text=${engine.why} /></dd>
+      <dt>The engine says</dt><dd><${VerdictMark} verdict=${engine.verdict} /> <code>${engine.reason}</code> <${Sentence} text=${engine.why} />
+        ${engine.verdict !== key.decision && html`<p class="soft">It says so of the line alone. What decides is inside, and the key goes by that.</p>`}</dd>
       <dt>Source</dt><dd><${Foreign} text=${source} /> <span class="soft">(${scenario})</span></dd>
     </dl>
     ${near && html`<section class="near"><h3>Its near-pair <span class="soft">${near.scenario}</span></h3><${RequestLine} text=${near.attempt} label="Attempt of the near-pair" />
