@@ -529,3 +529,8 @@ def test_ticks_of_two_tabs_do_not_undo_each_other(player: Caller) -> None:
         one.join()
     assert all(one["is_done"] for one in player.get("/api/workshop")["steps"])
     assert player.put("/api/workshop", {"ticks": {"odd": True}}, 400)["error"] == "unknown-step"
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "9" * 30, "9" * 5000])
+def test_a_line_that_the_gap_log_has_not_is_not_found(player: Caller, number: str) -> None:
+    assert player.put(f"/api/gaps/{number}", {"done": True}, status=404)["error"] == "no-such-gap"

@@ -297,6 +297,20 @@ def test_json_without_an_end_of_depth_is_refused_and_the_next_request_is_answere
     assert caller.put("/api/workshop", {"ticks": {}})["steps"]
 
 
+def test_a_page_that_goes_away_in_the_middle_of_a_body_is_no_fault_of_ours(tmp_path: Path) -> None:
+    server = LabServer(tmp_path)
+    cookie = "; ".join(f"{one.name}={one.value}" for one in Caller(server).session.cookies)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        head = (
+            f"POST /api/rounds HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nOrigin: {server.origin}\r\n"
+            f"Cookie: {cookie}\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{{"
+        )
+        connection.sendall(head.encode())
+        time.sleep(0.3)  # until the handler waits for the rest
+    Caller(server).get("/api/state")
+    assert server.end() == (0, "stockade lab: open this address in a browser; Ctrl-C ends the lab\n")
+
+
 def test_requests_that_are_no_http_are_refused(server: LabServer) -> None:
     assert b" 400 " in raw(server, "nonsense\n\n").partition(b"\r\n")[0]
     assert b" 400 " in raw(server, "GET / HTTP/1.1\n\n").partition(b"\r\n")[0]

@@ -23,7 +23,8 @@ def add_parser(actions: Any) -> None:
         description="Check the signature of a round's result, draw the round from its seed again and count "
         "its points again. Of a half day's record, replay the bank under its policy again. It cannot be "
         "checked who answered, or how fast.",
-        epilog="Exit codes: 0 it verifies, 2 the file cannot be read, 5 it does not verify.",
+        epilog="Exit codes: 0 it verifies, 2 the file cannot be read or the fingerprint is none, "
+        "5 it does not verify.",
     )
     parser.add_argument("file", metavar="RESULT", type=Path, help="the file that the lab gave out")
     parser.add_argument(
@@ -36,7 +37,10 @@ def add_parser(actions: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify, print what was found and give the exit code."""
+    from stockade.evidence.verify import parse_fingerprint
+
     data = _read(args.file)
+    args.key = None if args.key is None else parse_fingerprint(args.key)
     try:
         told, lines = (_verify_half_day if _is_half_day(data) else _verify_round)(args, data)
     except IntegrityError as error:

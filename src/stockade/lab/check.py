@@ -21,7 +21,10 @@ from stockade.lab.pack.pack import Pack
 from stockade.lab.pack.scenario import Live, Scenario
 from stockade.policy.model import Policy
 from stockade.policy.problems import nearest
-from stockade.vocabulary import Word
+from stockade.vocabulary import Verdict, Word
+
+# Techniques whose control shows in how the attempt came about, and the key that says it.
+ORIGIN_OF = {"redirect": "from", "shared-address": "sni"}
 
 
 class Bench(Protocol):
@@ -111,8 +114,10 @@ def _check_row(scenario: Scenario, caller: Caller, on_live_card: Caller, bench: 
         problems += _card_problems(decision, on_live_card.decide(scenario))
     waiting = None
     if scenario.live is not Live.YES:
-        conditions = list_conditions(scenario, caller) or why_it_waits(scenario, caller)
-        waiting = Waiting(scenario.key.control.value, conditions)
+        conditions = list_conditions(scenario, caller)
+        if scenario.live is Live.CONTENT and scenario.is_seen_by_the_line and not conditions:
+            problems.append("nothing of it needs a look inside TLS, so `live` has to be yes")
+        waiting = Waiting(scenario.key.control.value, conditions or why_it_waits(scenario, caller))
     live = bench.try_scenario(scenario) if bench is not None and scenario.live is Live.YES else None
     problems += [] if live is None else _live_problems(scenario, live)
     return RowCheck(
@@ -144,8 +149,18 @@ def _engine_problems(scenario: Scenario, decision: Decision) -> Iterable[str]:
         parts.append(("risk", decision.risk.value, key.risk.value))
         if scenario.is_control_in_the_line:
             parts.append(("control", decision.control.value, key.control.value))
+        elif scenario.technique in ORIGIN_OF:
+            missing = ORIGIN_OF[scenario.technique]
+            yield f"nothing shows its control: say `{missing}`, by which a {scenario.technique} came about"
+        elif scenario.live is not Live.YES:
+            yield f"nothing shows the control of a {scenario.technique} but a try, so `live` has to be yes"
     elif scenario.live is Live.YES:
         yield "its key needs a look inside (its `why` says so), so `live` has to be content"
+    elif decision.verdict is not Verdict.PROXY or key.verdict is Verdict.ALLOW:
+        yield (
+            f"the engine calls the verdict {decision.verdict.word}, the key {key.verdict.word}: a look "
+            f"inside decides only what the card proxies, and can only refuse it ({decision.why})"
+        )
     for part, said, wanted in parts:
         if said != wanted:
             yield f"the engine calls the {part} {said}, the key {wanted} ({decision.why})"

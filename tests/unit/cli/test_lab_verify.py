@@ -41,6 +41,10 @@ def test_a_result_is_told_in_five_lines(result: Path, capsys: Captured) -> None:
 def test_a_pinned_key(result: Path, capsys: Captured) -> None:
     assert main(["lab", "verify", str(result), "--key", SIGNER.upper()]) == 0
     assert "the key that you asked for" in capsys.readouterr().out
+    assert main(["lab", "verify", str(result), "--key", f"sha256:{SIGNER}"]) == 0
+    assert main(["lab", "verify", str(result), "--key", bytes.fromhex(SIGNER).hex(":")]) == 0
+    assert main(["lab", "verify", str(result), "--key", SIGNER[:-1]]) == 2
+    assert "bad-fingerprint" in capsys.readouterr().err
     assert main(["lab", "verify", str(result), "--key", "0" * 64]) == 5
     assert "wrong-key" in capsys.readouterr().err
 

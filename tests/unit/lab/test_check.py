@@ -85,6 +85,37 @@ def test_a_wrong_control_fails_where_the_line_shows_it_and_only_there(card: Poli
     assert (shown.standing, hidden.standing) == (Standing.DIFFERS, Standing.AGREES)
 
 
+def test_words_about_content_excuse_no_key_that_a_look_inside_cannot_make(card: Policy) -> None:
+    """A look inside can refuse what is proxied; it opens nothing, and an `allow` is never looked into."""
+    words = {"why": "It turns on content inspection.", "live": Live.CONTENT}
+    allowed, listed, denied = row("E001"), row("E012", **words), row("E003", **words)
+    rows = [
+        replace(allowed, **words, key=replace(allowed.key, verdict=Verdict.DENY)),
+        replace(denied, key=replace(denied.key, verdict=Verdict.ALLOW)),
+        listed,
+        replace(listed, key=replace(listed.key, verdict=Verdict.ALLOW)),
+    ]
+    checked = check_rows(BANK, rows, card, None)
+    differs, waits = Standing.DIFFERS, Standing.WAITS
+    assert [one.standing for one in checked] == [differs, differs, waits, differs]
+    assert "a look inside decides only what the card proxies" in checked[0].problems[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"technique": "redirect"}, "say `from`"),
+        ({"technique": "shared-address"}, "say `sni`"),
+        ({"technique": "host-network", "live": Live.NO}, "`live` has to be yes"),
+        ({"live": Live.CONTENT}, "nothing of it needs a look inside TLS"),
+    ],
+)
+def test_a_part_that_nothing_would_compare_fails(card: Policy, changes: dict[str, Any], problem: str) -> None:
+    (checked,) = check_rows(BANK, [row("E001", **changes)], card, None)
+    assert checked.standing is Standing.DIFFERS
+    assert problem in checked.problems[0]
+
+
 @pytest.mark.parametrize("part", ["verdict", "risk", "control", "class"])
 def test_a_ledger_that_says_otherwise_fails(card: Policy, part: str) -> None:
     agrees = dict.fromkeys(("verdict", "risk", "control", "class"), True)

@@ -51,7 +51,7 @@ def present_feedback(book: Book, state: RoundState, index: int) -> Feedback:
             str(decision.reason),
             decision.why,
         ),
-        near=_show_near(book, row.id),
+        near=_show_near_unless_ahead(book, state, row),
         live=str(row.live),
         live_note=LIVE_NOTES[row.live]
         if row.is_seen_by_the_line
@@ -68,6 +68,13 @@ def _show_answer(given: Given, hints: int) -> AnswerShown:
 def _show_key(row: Scenario) -> KeyShown:
     key = row.key
     return KeyShown(key.verdict.word, str(key.risk), str(key.control), str(key.place))
+
+
+def _show_near_unless_ahead(book: Book, state: RoundState, row: Scenario) -> NearShown | None:
+    """The near-pair with its key, unless this very round or drill still asks for that key."""
+    near = book.near(row)
+    ahead = {step.scenario for step in state.steps if step.given is None} if state.status == "open" else ()
+    return None if near is None or near.id in ahead else _show_near(book, row.id)
 
 
 @lru_cache(maxsize=1024)  # the same for everybody, and the dearest part of an answer

@@ -11,9 +11,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from stockade.lab.live.plan import plan_steps
+from stockade.errors import UserError
+from stockade.lab.live.plan import Step, plan_steps
 from stockade.lab.pack.scenario import Scenario
 from stockade.policy.model import Policy
 from stockade.prove.technique import ATTACKS_FOLDER
@@ -68,10 +70,13 @@ def place_stand_in(folder: Path, scenario: Scenario) -> None:
     if "/" not in name and any(os.access(f"{place}/{name}", os.X_OK) for place in PROGRAM_FOLDERS):
         return
     path = folder / name if "/" in name else folder / "bin" / name
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_STAND_IN % path.name)
-        path.chmod(0o755)
+    if path == folder / WITNESS:  # a file there says that a program ran
+        return
+    with suppress(OSError):  # a name that no file can have: the attempt finds none either
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(_STAND_IN % path.name)
+            path.chmod(0o755)
 
 
 def find_program(scenario: Scenario) -> str | None:
@@ -124,23 +129,31 @@ def zone_for(
     The attempted name has the scenario's answers; without any, what other scenarios of the pack say of
     it, else an address that `internal:` opens for it, else an ordinary public one.
     """
-    names = {step["host"] for step in plan_steps(scenario) if "host" in step}
+    steps = plan_steps(scenario)
+    names = {name for step in steps if (name := _name_in(step))}
     names |= {name for name in (scenario.sni, "code.host.test") if name}
     zone: dict[str, Entry | None] = {
         name.rstrip(".").lower(): _entry(_addresses(name, policy, known)) for name in names
     }
-    if scenario.answers:
-        zone[plan_steps(scenario)[-1]["host"].rstrip(".").lower()] = _entry(tuple(map(str, scenario.answers)))
+    if scenario.answers and (name := _name_in(steps[-1])):
+        zone[name.rstrip(".").lower()] = _entry(tuple(map(str, scenario.answers)))
     return zone
 
 
 def known_addresses(scenarios: Iterable[Scenario]) -> dict[str, tuple[str, ...]]:
     """What names of a pack answer where they are let through."""
-    return {
-        plan_steps(one)[-1]["host"]: tuple(map(str, one.answers))
-        for one in scenarios
-        if one.answers and one.is_legitimate
-    }
+    known: dict[str, tuple[str, ...]] = {}
+    for one in scenarios:
+        if one.answers and one.is_legitimate:
+            with suppress(UserError, ValueError):  # a line that cannot be tried says so when it is its turn
+                name = _name_in(plan_steps(one)[-1])
+                known |= {name: tuple(map(str, one.answers))} if name else {}
+    return known
+
+
+def _name_in(step: Step) -> str:
+    """The host of a connection, or the name of a question; empty for a program."""
+    return str(step.get("host") or step.get("name") or "")
 
 
 def _addresses(name: str, policy: Policy, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from typing import Any
 from stockade.errors import UserError
 from stockade.lab.live.plan import Step
 from stockade.lab.live.surroundings import PAYLOAD, WITNESS
+from stockade.ledger.record import clean_text
 from stockade.ledger.shelf import RunReader, list_runs
 from stockade.prove.payload import LINE_LIMIT_BYTES, OUTPUT_LIMIT_BYTES, parse_answer
 from stockade.prove.stages import STOCKADE
@@ -26,6 +27,7 @@ Record = dict[str, Any]
 START_LIMIT_S = 20.0
 TRY_LIMIT_S = 20.0
 END_LIMIT_S = 5.0
+LAST_WORDS_LIMIT = 600
 PYTHON = ("/usr/bin/python3", "-S", "-B")
 # More options of `stockade run`: for the tests alone, which have to see that a leak would be noticed.
 MORE_OPTIONS: tuple[str, ...] = ()
@@ -118,9 +120,9 @@ class Worker:
         return (self.workspace / WITNESS).is_file()
 
     def last_words(self) -> str:
-        """What it said on standard error."""
+        """What it said on standard error, as text that can be shown: a program inside may write there too."""
         text = self._errors.read_text(errors="replace").strip() if self._errors.exists() else ""
-        return "; ".join(text.splitlines()[-3:])[:600]
+        return clean_text("; ".join(text.splitlines()[-3:]), LAST_WORDS_LIMIT)
 
     def close(self) -> None:
         """End it, if it runs, and remove what it left."""

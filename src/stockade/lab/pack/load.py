@@ -104,7 +104,15 @@ class _Loader:
         if not isinstance(node, Scalar) or not node.value:
             self._problems.add(place, "pack-value", f"{what} is the name of a file")
             return None
-        path = (self._folder / node.value).resolve()
+        if not node.value.isprintable():  # it would stand in messages, and in a terminal it could act
+            message = f"{what} is {shown(node.value)}, which holds a character that cannot be shown"
+            self._problems.add(place, "pack-file", message, "rename the file")
+            return None
+        try:
+            path = (self._folder / node.value).resolve()
+        except (OSError, RuntimeError):  # links in a circle
+            self._problems.add(place, "pack-file", f"{shown(node.value)} cannot be followed to a file")
+            return None
         if not path.is_relative_to(self._folder):
             message = f"{shown(node.value)} lies outside of the pack's folder"
             self._problems.add(place, "pack-file", message, "copy it beside the pack")

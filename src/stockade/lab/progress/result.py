@@ -156,6 +156,8 @@ def verify_result(data: bytes, pack: Pack, key: str | None = None) -> Verified:
         statement = msgspec.json.decode(envelope.payload, type=ResultStatement)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise IntegrityError("bad-result", f"this is no result of a round: {error}") from error
+    if msgspec.json.encode(statement, order="sorted") != envelope.payload:  # a key twice, say: readers differ
+        raise IntegrityError("bad-result", "this result is not written as we write it")
     result = statement.predicate
     signer = parse_public_key(result.public_key.encode())
     verify_signature(envelope, signer)

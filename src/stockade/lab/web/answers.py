@@ -67,7 +67,7 @@ def _status_of(error: UserError) -> int:
 
 async def answer_fault(request: Request, error: Exception) -> Response:
     """A fault of ours: the learner reads a sentence, and the terminal everything."""
-    print(f"stockade: internal: {request.method} {request.url.path}", file=sys.stderr)
+    print(f"stockade: internal: {request.method} {request.url.path[:200]!a}", file=sys.stderr)
     traceback.print_exception(error)
     return refused(
         Refusal(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import msgspec
+from starlette.requests import ClientDisconnect
 
 from stockade.lab.web.answers import Refused
 from stockade.lab.web.guard import BODY_LIMIT_BYTES, TOO_LARGE
@@ -23,7 +24,7 @@ async def read_body(request: Request, wanted: type[T]) -> T:
     """The body of a request.
 
     Raises:
-        Refused: It is too large, too slow, or not what is wanted.
+        Refused: It is too large, too slow, broken off, or not what is wanted.
     """
     data = bytearray()
     try:
@@ -32,6 +33,8 @@ async def read_body(request: Request, wanted: type[T]) -> T:
                 data += part
                 if len(data) > BODY_LIMIT_BYTES:
                     raise Refused(TOO_LARGE.status, TOO_LARGE.code, TOO_LARGE.message)
+    except ClientDisconnect as error:  # a page that was closed in the middle is no fault of ours
+        raise Refused(400, "gone", "the connection ended before the body did") from error
     except TimeoutError as error:
         raise Refused(408, "too-slow", f"the body took more than {TIMEOUT_S:.0f} s") from error
     try:

@@ -66,7 +66,8 @@ class Guard:
         self.cookie_name = f"stockade-lab-{port}"
         self.cookie = secrets.token_urlsafe(32)
         self._once = ""
-        self.hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+        # A browser leaves out the port that http has anyway.
+        self.hosts = tuple(name if port == 80 else f"{name}:{port}" for name in ("127.0.0.1", "localhost"))
 
     def refusal(self, head: Head) -> Refusal | None:
         """Why this request is refused, whoever sends it; `None` if it may be looked at."""
@@ -100,8 +101,7 @@ class Guard:
 
     def is_signed_in(self, head: Head) -> bool:
         """The browser has shown the token since this server started."""
-        given = read_cookie(head, self.cookie_name)
-        return given is not None and _is_same(given, self.cookie)
+        return any(_is_same(given, self.cookie) for given in read_cookies(head, self.cookie_name))
 
 
 def _is_same(given: str, secret: str) -> bool:
@@ -137,18 +137,15 @@ def _changing_refusal(head: Head, origin: str | None) -> Refusal | None:
 TOO_LARGE = Refusal(413, "too-large", f"more than {BODY_LIMIT_BYTES >> 20} MiB")
 
 
-def read_cookie(head: Head, name: str) -> str | None:
-    """The value of one cookie.
+def read_cookies(head: Head, name: str) -> list[str]:
+    """Each value of a cookie.
 
     Not by `http.cookies`, which gives up on the whole header when one cookie is odd: other servers on
-    127.0.0.1 set cookies that the browser sends to us as well.
+    127.0.0.1 set cookies that the browser sends to us as well. One of our name may be among them, and stands
+    before ours if its path is the longer one.
     """
-    for header in head.all("cookie"):
-        for part in header.split(";"):
-            key, _, value = part.strip().partition("=")
-            if key == name:
-                return value
-    return None
+    parts = [part.strip().partition("=") for header in head.all("cookie") for part in header.split(";")]
+    return [value for key, _, value in parts if key == name]
 
 
 # What a page of ours may load and do: its own files, and nothing that could be text from a request.

@@ -14,7 +14,7 @@ from stockade.lab.game.debrief import QUESTIONS, Overall, debrief
 from stockade.lab.game.draw import are_near, draw_round
 from stockade.lab.game.feedback import present_feedback
 from stockade.lab.game.present import present_event, present_round, present_summary
-from stockade.lab.game.rounds import begin, leave, show, take_hint
+from stockade.lab.game.rounds import begin, give_answer, leave, show, take_hint
 from stockade.lab.game.sensitivity import measure
 from stockade.lab.game.tiers import TIERS, Tier
 from stockade.lab.pack.scenario import Scenario
@@ -44,6 +44,24 @@ def test_before_the_answer_nothing_shows_that_stands_only_in_the_bank(row: Scena
     told = as_json(present_feedback(bank(), play(bank(), state, perfect), 0))
     for shown in (row.id, row.near, row.event, row.cue, row.why, row.source, row.technique):
         assert json.dumps(shown, ensure_ascii=False) in told
+
+
+def test_an_answer_does_not_tell_the_key_of_an_event_that_is_still_to_come() -> None:
+    """The two of a pair often stand in one round, and always in a drill of pairs."""
+    first, second = next(
+        (row, near) for row in ROWS if (near := bank().near(row)) is not None and near.near == row.id
+    )
+    state = begin("r", "drill", None, "s", bank().pack.digest, "on", (first.id, second.id), START)
+    half, _ = give_answer(show(state, 0, START), 0, perfect(first, bank()), START)
+    assert present_feedback(bank(), half, 0).near is None
+    done, _ = give_answer(show(half, 1, START), 1, perfect(second, bank()), START)
+    for told, near in (
+        (present_feedback(bank(), done, index), one) for index, one in enumerate((second, first))
+    ):
+        assert told.near is not None
+        assert told.near.scenario == near.id
+    left = present_feedback(bank(), leave(half, START), 0)
+    assert left.near is not None
 
 
 def test_a_round_shows_what_was_answered_and_the_event_whose_turn_it_is() -> None:

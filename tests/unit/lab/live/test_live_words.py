@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stockade.lab.live.words import describe_said, has_answered, has_started
+from stockade.lab.live.worker import Worker
 
 REFUSED = "HTTP/1.1 403 Forbidden\r\nX-Stockade-Reason: not-listed\r\nContent-Length: 2\r\n\r\n{}"
 SENT = {"step": "send", "first": "GET / HTTP/1.1", "bytes": 80}
@@ -132,3 +134,13 @@ def test_a_program_ran_if_it_came_to_an_end_and_a_question_was_answered_if_no_co
     assert not has_started([{"step": "run", "error": "PermissionError"}])
     assert has_answered([{"step": "question", "rcode": 0}])
     assert not has_answered([{"step": "question", "rcode": 3}])
+
+
+def test_the_last_words_of_a_run_are_text_though_a_program_inside_may_write_them(tmp_path: Path) -> None:
+    worker = Worker.__new__(Worker)
+    worker._errors = tmp_path / "errors.txt"
+    worker._errors.write_bytes(b"first\nsecond\n\x1b[31mEVIL\x07\xff\n" + "\u202ethird".encode())
+    said = worker.last_words()
+    assert said.isprintable()
+    assert "EVIL" in said
+    assert "first" not in said

@@ -200,3 +200,21 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
 def test_every_code_has_a_sentence_and_the_shipped_bank_loads() -> None:
     assert all(sentence and code.startswith("pack-") for code, sentence in CODES.items())
     assert len(shipped_bank().scenarios) == 171
+
+
+@pytest.mark.parametrize("name", [r"\e[2J.yaml", r"a\0b", r"\u202ecard.yaml", r"a\nb"])
+def test_a_file_name_that_cannot_be_shown_is_refused_and_does_not_reach_the_terminal(
+    tmp_path: Path, name: str
+) -> None:
+    path = write_pack(tmp_path, changed("policy: policy.yaml", f'policy: "{name}"'))
+    with pytest.raises(PackError) as refused:
+        load_pack(path)
+    (problem,) = refused.value.problems
+    assert (problem.origin, problem.code) == ("pack.yaml:3", "pack-file")
+    assert problem.message.isprintable()
+
+
+def test_links_in_a_circle_are_no_file(tmp_path: Path) -> None:
+    (tmp_path / "turn.yaml").symlink_to("turn.yaml")
+    path = write_pack(tmp_path, changed("policy: policy.yaml", "policy: turn.yaml"))
+    assert problems_of(path) == [("pack.yaml:3", "pack-file")]

@@ -192,6 +192,17 @@ def test_signed_again_without_a_change_it_verifies() -> None:
     )
 
 
+def test_a_result_that_two_readers_could_read_differently_is_refused() -> None:
+    text = json.dumps(statement_of(RESULT), sort_keys=True, separators=(",", ":"))
+    for other in (
+        text[:-1] + ',"_type":"' + text.partition('"_type":"')[2].partition('"')[0] + '"}',
+        text + " ",
+    ):
+        assert json.loads(other) == json.loads(text)
+        with pytest.raises(IntegrityError, match="not written as we write it"):
+            verify_result(sign(other.encode(), KEY), PACK)
+
+
 def test_a_result_signed_by_a_key_that_it_does_not_name_is_refused() -> None:
     with pytest.raises(IntegrityError, match="wrong-key"):
         verify_result(forge(lambda statement: None, OTHER_KEY), PACK)

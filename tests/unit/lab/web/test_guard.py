@@ -64,6 +64,17 @@ def test_dns_rebinding_brings_a_host_that_is_not_ours(host: str | None) -> None:
     assert (refusal.status, refusal.code) == (421, "foreign-host")
 
 
+def test_on_the_port_of_http_a_browser_names_none() -> None:
+    guard = Guard(80)
+    own = {**OWN_POST, "host": "127.0.0.1", "origin": "http://127.0.0.1"}
+    assert guard.refusal(head("POST", "/api/rounds", own)) is None
+    assert (
+        guard.refusal(head("POST", "/api/rounds", own, host="localhost", origin="http://localhost")) is None
+    )
+    assert guard.refusal(head("POST", "/api/rounds", own, origin="http://127.0.0.1:8765")) is not None
+    assert guard.refusal(head("POST", "/api/rounds", own, host="rebound.attacker.test")) is not None
+
+
 def test_two_hosts_are_none() -> None:
     twice = Head("GET", "/", [("host", HOST), ("host", HOST)])
     refusal = GUARD.refusal(twice)
@@ -146,6 +157,9 @@ def test_the_cookie_is_what_signs_in_and_the_token_is_not_it() -> None:
     assert signed_in(f"other=1; {name}={GUARD.cookie}")
     assert signed_in(f'odd; {{"a": "b, c"}}; x="y; {name}={GUARD.cookie}; =; z')  # of other servers here
     assert not signed_in(f"{name}={GUARD.token}")
+    # Another server on this host may set one of our name, with a longer path: it stands first then.
+    assert signed_in(f"{name}=theirs; {name}={GUARD.cookie}")
+    assert not signed_in(f"{name}=theirs; {name}=")
     assert not signed_in(f"{name}={GUARD.cookie}x")
     assert not signed_in(f"stockade-lab-8766={GUARD.cookie}")
     assert not signed_in(f"{name}=")
