@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, get_args
 
 from stockade.errors import UserError
@@ -17,7 +17,14 @@ LENGTH = 10
 
 
 def compose_drill(
-    book: Book, kind: str, seed: str, *, due: Sequence[str], missed: Sequence[str], seen: Iterable[str]
+    book: Book,
+    kind: str,
+    seed: str,
+    *,
+    due: Sequence[str],
+    missed: Sequence[str],
+    seen: Iterable[str],
+    waiting: Collection[str] = (),
 ) -> tuple[str, ...]:
     """The scenarios of a drill.
 
@@ -25,6 +32,7 @@ def compose_drill(
         due: What the schedule wants, the longest due first.
         missed: What was not all right the last time.
         seen: Everything that was ever answered.
+        waiting: What an open round still asks for: a drill would tell its key, or that of a near-pair.
 
     Raises:
         UserError: There is no such kind.
@@ -35,13 +43,22 @@ def compose_drill(
     elif kind == "missed":
         chosen = list(missed)
     elif kind == "near-pairs":
-        chosen = [row for pair in _pairs(book, seed) for row in pair]
+        pairs = _pairs(book, seed)
+        chosen = [
+            row for pair in pairs if not any(_tells(book, row, waiting) for row in pair) for row in pair
+        ]
     else:
         raise UserError("no-such-drill", f"a drill is one of {', '.join(DRILL_KINDS)}")
-    playable = [row for row in dict.fromkeys(chosen) if book.knows(row) and is_playable(book.find(row))]
+    known = [row for row in dict.fromkeys(chosen) if book.knows(row) and is_playable(book.find(row))]
+    playable = [row for row in known if not _tells(book, row, waiting)]
     if not playable:
         raise Conflict("nothing-to-drill", "there is nothing of this kind to drill yet", "play a round first")
     return tuple(playable[:LENGTH])
+
+
+def _tells(book: Book, row: str, waiting: Collection[str]) -> bool:
+    """After its answer, the key of one of these would be known."""
+    return row in waiting or book.find(row).near in waiting
 
 
 def _new(book: Book, seed: str, seen: frozenset[str]) -> list[str]:

@@ -36,6 +36,7 @@ from stockade.lab.progress.desk import Desk
 from stockade.lab.progress.people import Missing, People
 from stockade.lab.progress.review import Review
 from stockade.lab.progress.tell import RoundLine, tell_line
+from stockade.lab.progress.unanswered import list_unanswered
 
 
 class Answered(Struct, frozen=True):
@@ -87,7 +88,10 @@ class Play:
         """A new drill; an open round of the learner stays open, an open drill is broken off."""
         seed = secrets.token_hex(4)
         known = self._review.known(learner, now)
-        scenarios = compose_drill(self.book, kind, seed, due=known.due, missed=known.missed, seen=known.seen)
+        waiting = list_unanswered(self._database, learner)
+        scenarios = compose_drill(
+            self.book, kind, seed, due=known.due, missed=known.missed, seen=known.seen, waiting=waiting
+        )
         return self._begin(learner, "drill", None, seed, scenarios, now)
 
     def _begin(

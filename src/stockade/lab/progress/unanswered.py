@@ -16,3 +16,14 @@ def is_unanswered(database: Database, learner: str, scenario: str) -> bool:
             scenario,
         )
     )
+
+
+def list_unanswered(database: Database, learner: str) -> frozenset[str]:
+    """Every scenario of an open round of the learner that has no answer yet; an open drill is no round."""
+    rows = database.rows(
+        "SELECT s.scenario FROM steps s JOIN rounds r ON r.id = s.round "
+        "LEFT JOIN answers a ON a.round = s.round AND a.place = s.place "
+        "WHERE r.learner = ? AND r.kind = 'round' AND r.ended_ms IS NULL AND a.decision IS NULL",
+        learner,
+    )
+    return frozenset(row["scenario"] for row in rows)

@@ -6,6 +6,7 @@ import pytest
 
 from doubles.lab_game import bank
 from stockade.errors import UserError
+from stockade.lab.game.draw import draw_round
 from stockade.lab.game.drills import LENGTH, compose_drill
 from stockade.lab.game.rounds import Conflict
 
@@ -45,6 +46,16 @@ def test_pairs_stand_in_a_row_and_their_answers_differ() -> None:
 def test_which_of_a_pair_comes_first_does_not_tell() -> None:
     firsts = [bank().find(compose("near-pairs", str(seed))[0]).is_legitimate for seed in range(60)]
     assert 15 < sum(firsts) < 45
+
+
+@pytest.mark.parametrize("kind", ["due", "near-pairs", "missed"])
+def test_a_drill_tells_no_key_that_an_open_round_still_asks_for(kind: str) -> None:
+    everything = tuple(row.id for row in bank().pack.scenarios)
+    for seed in map(str, range(10)):
+        waiting = draw_round(bank().pack, seed, 3)
+        drill = compose(kind, seed, missed=everything, waiting=waiting)
+        assert len(drill) == LENGTH
+        assert not {*drill, *(bank().find(one).near for one in drill)} & set(waiting)
 
 
 def test_a_kind_that_there_is_not_is_refused_and_what_the_pack_lost_is_left_out() -> None:

@@ -96,6 +96,19 @@ def test_a_new_round_breaks_the_open_one_off_and_keeps_its_answers(store: Store,
         store.play.answer(me, first, 1, ANSWER, START)
 
 
+def test_a_drill_asks_nothing_that_an_open_round_still_asks(store: Store, me: str) -> None:
+    number = store.play.begin_round(me, 1, "both", START).id
+    first, *later = (step.scenario for step in store.play.state(me, number).steps)
+    store.play.answer(me, number, 0, ("proxy", "ssrf", "exec-deny"), START)  # all wrong, so it is due
+    drill = store.play.state(me, store.play.begin_drill(me, "due", at(86_400_000)).id)
+    drilled = [step.scenario for step in drill.steps]
+    assert first in drilled or store.book.find(first).near in later
+    assert not set(drilled) & set(later)
+    store.play.leave(me, number, at(86_400_000))
+    again = store.play.state(me, store.play.begin_drill(me, "due", at(86_400_000)).id)
+    assert first in [step.scenario for step in again.steps]
+
+
 def test_a_drill_leaves_an_open_round_alone(store: Store, me: str) -> None:
     round_ = store.play.begin_round(me, 1, "first", START).id
     drill = store.play.begin_drill(me, "near-pairs", START)
