@@ -49,24 +49,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
         return seal_proof(tmp_path_factory.mktemp("page") / "evidence").page.as_uri()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", chromium_sandbox=False, args=["--disable-gpu"]
-        )
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def open_page(browser: Browser, address: str) -> Iterator[Any]:
+def open_page(chromium: Browser, address: str) -> Iterator[Any]:
     contexts = []
 
     def open_page(part: str = "", **options: Any) -> tuple[Page, list[str]]:
-        context = browser.new_context(**options)
+        context = chromium.new_context(**options)
         contexts.append(context)
         page = context.new_page()
         noted: list[str] = []

@@ -92,6 +92,26 @@ def verify_signature(envelope: Envelope, key: Ed25519PublicKey) -> bytes:
     return envelope.payload
 
 
+def verify_by_named_key(envelope: Envelope, public_key: str, pinned: str | None) -> str:
+    """The fingerprint of the key that a payload names as its own, if that key signed it.
+
+    Args:
+        public_key: The key in PEM, as the payload says it.
+        pinned: Fingerprint of the key that must have signed; None takes any.
+
+    Raises:
+        IntegrityError: It did not sign, or it is not the one that must have.
+    """
+    from stockade.evidence.keys import fingerprint, parse_public_key
+
+    key = parse_public_key(public_key.encode())
+    verify_signature(envelope, key)
+    signed_by = fingerprint(key)
+    if pinned is not None and pinned != signed_by:
+        raise IntegrityError("wrong-key", f"signed by {signed_by}, not by the key that was asked for")
+    return signed_by
+
+
 def _encode(envelope: Envelope) -> bytes:
     value = {
         "payload": base64.b64encode(envelope.payload).decode(),

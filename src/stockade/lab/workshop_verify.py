@@ -9,8 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from stockade.errors import IntegrityError, UserError
-from stockade.evidence.envelope import parse_envelope, verify_signature
-from stockade.evidence.keys import fingerprint, parse_public_key
+from stockade.evidence.envelope import parse_envelope, verify_by_named_key
 from stockade.evidence.points import STATEMENT_TYPE
 from stockade.evidence.review import pick_answers
 from stockade.lab.workshop import STEPS
@@ -57,11 +56,7 @@ def verify_workshop_record(
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise IntegrityError("bad-record", f"this is no record of a workshop: {error}") from error
     said = statement.predicate
-    key = parse_public_key(said.public_key.encode())
-    verify_signature(envelope, key)
-    signed_by = fingerprint(key)
-    if pinned is not None and pinned.strip().lower() != signed_by:
-        raise IntegrityError("wrong-key", f"it is signed by {signed_by}, and not by the key asked for")
+    signed_by = verify_by_named_key(envelope, said.public_key, pinned)
     if (statement.type, statement.predicate_type) != (STATEMENT_TYPE, WORKSHOP_TYPE):
         raise IntegrityError(
             "bad-record", f"this is no record of a workshop but {statement.predicate_type!r}"

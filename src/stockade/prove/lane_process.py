@@ -21,12 +21,14 @@ from pathlib import Path
 import msgspec
 
 from stockade.errors import ContainmentError, HostError, UserError
+from stockade.prove.child import end_child
 from stockade.prove.trial import Order, Trial
 
 START_LIMIT_S = 60.0
 # Two executions at their own limits (execution.py), each with the time that ending it may take.
 TRIAL_LIMIT_S = 150.0
 END_LIMIT_S = 8.0
+IDLE_LIMIT_S = 0.5
 # -P: nothing is imported from the working folder, in which a worker may have planted something.
 OWN_PYTHON = (sys.executable, "-P", "-m")
 COMMAND = (*OWN_PYTHON, "stockade.prove.range", "--", *OWN_PYTHON, "stockade.prove.lane")
@@ -109,18 +111,7 @@ class LaneProcess:
     def close(self) -> None:
         """End it, and with it the range and all that runs there."""
         self.is_closed = True
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()  # an idle lane ends by itself
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.5)
-        if self._process.poll() is None:
-            self._process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(END_LIMIT_S)
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
+        end_child(self._process, IDLE_LIMIT_S, END_LIMIT_S)
         self._listener.join(1)
 
     def _read_line(self, limit_s: float) -> bytes:

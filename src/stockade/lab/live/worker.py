@@ -19,6 +19,7 @@ from stockade.lab.live.plan import Step
 from stockade.lab.live.surroundings import PAYLOAD, WITNESS
 from stockade.ledger.record import clean_text
 from stockade.ledger.shelf import RunReader, list_runs
+from stockade.prove.child import end_child
 from stockade.prove.payload import LINE_LIMIT_BYTES, OUTPUT_LIMIT_BYTES, parse_answer
 from stockade.prove.stages import STOCKADE
 from stockade.vocabulary import Identity, Phase
@@ -27,6 +28,7 @@ Record = dict[str, Any]
 START_LIMIT_S = 20.0
 TRY_LIMIT_S = 20.0
 END_LIMIT_S = 5.0
+IDLE_LIMIT_S = 1.0
 LAST_WORDS_LIMIT = 600
 PYTHON = ("/usr/bin/python3", "-S", "-B")
 # More options of `stockade run`: for the tests alone, which have to see that a leak would be noticed.
@@ -126,19 +128,8 @@ class Worker:
 
     def close(self) -> None:
         """End it, if it runs, and remove what it left."""
-        assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with suppress(OSError):
-            self._process.stdin.close()  # one that waits ends by itself
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)
-        if self._process.poll() is None:
-            self._process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(END_LIMIT_S)
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
+        end_child(self._process, IDLE_LIMIT_S, END_LIMIT_S)
         self._process.stdout.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -35,7 +35,7 @@ from stockade.lab.progress.database import Database
 from stockade.lab.progress.desk import Desk
 from stockade.lab.progress.people import Missing, People
 from stockade.lab.progress.review import Review
-from stockade.lab.progress.tell import RoundLine, tell_line
+from stockade.lab.progress.tell import RoundLine, list_rounds
 from stockade.lab.progress.unanswered import list_unanswered
 
 
@@ -121,13 +121,7 @@ class Play:
 
     def rounds(self, learner: str) -> list[RoundLine]:
         """All rounds and drills of a learner, the latest first."""
-        rows = self._database.rows(
-            "SELECT r.*, (SELECT count(*) FROM answers a WHERE a.round = r.id) AS answered, "
-            "(SELECT count(*) FROM steps s WHERE s.round = r.id) AS count "
-            "FROM rounds r WHERE learner = ? ORDER BY started_ms DESC, rowid DESC",
-            learner,
-        )
-        return [tell_line(row) for row in rows]
+        return list_rounds(self._database, learner)
 
     def open_round(self, learner: str) -> str | None:
         """The learner's open round or drill that can be gone on with, the latest if there are two."""

@@ -148,8 +148,7 @@ def verify_result(data: bytes, pack: Pack, key: str | None = None) -> Verified:
     Raises:
         IntegrityError: It is not; the message names the first event that does not fit.
     """
-    from stockade.evidence.envelope import parse_envelope, verify_signature
-    from stockade.evidence.keys import fingerprint, parse_public_key
+    from stockade.evidence.envelope import parse_envelope, verify_by_named_key
 
     envelope = parse_envelope(data)
     try:
@@ -159,11 +158,7 @@ def verify_result(data: bytes, pack: Pack, key: str | None = None) -> Verified:
     if msgspec.json.encode(statement, order="sorted") != envelope.payload:  # a key twice, say: readers differ
         raise IntegrityError("bad-result", "this result is not written as we write it")
     result = statement.predicate
-    signer = parse_public_key(result.public_key.encode())
-    verify_signature(envelope, signer)
-    signed_by = fingerprint(signer)
-    if key is not None and key.strip().lower() != signed_by:
-        raise IntegrityError("wrong-key", f"signed by {signed_by}, not by the key that was asked for")
+    signed_by = verify_by_named_key(envelope, result.public_key, key)
     _verify_subject(statement, pack)
     _count_again(result, Book(pack))
     return Verified(

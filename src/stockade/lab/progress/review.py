@@ -15,7 +15,7 @@ from stockade.lab.game.score import Right
 from stockade.lab.game.sensitivity import Sensitivity, measure
 from stockade.lab.progress.database import Database
 from stockade.lab.progress.schedule import plan, rate
-from stockade.lab.progress.tell import RoundLine, tell_line
+from stockade.lab.progress.tell import RoundLine, list_rounds
 
 _MOST_MISSED = 10
 _GRADES = "SABCD"
@@ -116,7 +116,7 @@ class Review:
 
     def tally(self, learner: str) -> Tally:
         """How many rounds, how many answers, the best grade by tier."""
-        rounds = self._rounds(learner)
+        rounds = list_rounds(self._database, learner)
         best: dict[str, str] = {}
         for one in rounds:
             if one.grade is not None and one.tier is not None:
@@ -161,7 +161,7 @@ class Review:
             sensitivity=measure(map(_pair, answers)),
             per_risk=per_risk,
             most_missed=self._most_missed(cards),
-            history=tuple(self._rounds(learner)),
+            history=tuple(list_rounds(self._database, learner)),
             due=self.due_count(learner, now),
         )
 
@@ -193,15 +193,6 @@ class Review:
             "ORDER BY r.started_ms, r.rowid, a.place",
             learner,
         )
-
-    def _rounds(self, learner: str) -> list[RoundLine]:
-        rows = self._database.rows(
-            "SELECT r.*, (SELECT count(*) FROM answers a WHERE a.round = r.id) AS answered, "
-            "(SELECT count(*) FROM steps s WHERE s.round = r.id) AS count "
-            "FROM rounds r WHERE learner = ? ORDER BY started_ms DESC, rowid DESC",
-            learner,
-        )
-        return [tell_line(row) for row in rows]
 
 
 def _pair(row: Any) -> tuple[bool, bool]:

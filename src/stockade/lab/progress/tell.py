@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from stockade.lab.game.present import tell_time
 from stockade.lab.game.rounds import Kind, Status
+from stockade.lab.progress.database import Database
 
 
 class RoundLine(Struct, frozen=True, kw_only=True):
@@ -26,6 +27,17 @@ class RoundLine(Struct, frozen=True, kw_only=True):
     started_at: str
     ended_at: str | None
     bank_digest: str
+
+
+def list_rounds(database: Database, learner: str) -> list[RoundLine]:
+    """All rounds and drills of a learner, the latest first."""
+    rows = database.rows(
+        "SELECT r.*, (SELECT count(*) FROM answers a WHERE a.round = r.id) AS answered, "
+        "(SELECT count(*) FROM steps s WHERE s.round = r.id) AS count "
+        "FROM rounds r WHERE learner = ? ORDER BY started_ms DESC, rowid DESC",
+        learner,
+    )
+    return [tell_line(row) for row in rows]
 
 
 def tell_line(row: sqlite3.Row) -> RoundLine:
