@@ -92,6 +92,7 @@ def _find_line(book: Book, scenario: Scenario) -> int | None:
     policy = book.pack.policy
     named = [(rule.host, rule.origin) for rule in policy.rules]
     named += [(entry.host, entry.origin) for entry in policy.rubric]
+    named += [(host, entry.origin) for entry in policy.catalogue for host in entry.hosts]
     return next((book.line_of(origin) for pattern, origin in named if pattern.matches(host.name)), None)
 
 

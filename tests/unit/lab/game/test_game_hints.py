@@ -112,6 +112,14 @@ def test_the_part_that_decides_comes_first() -> None:
     assert tell_difference(row, near, "port").startswith("The port decides: 8443 here, 443 there. Also")
 
 
+def test_a_place_that_only_the_catalogue_names_has_a_line_on_the_card() -> None:
+    """E037's host stands nowhere but in the catalogue, among the paste sites."""
+    text = tell_hint(bank(), bank().find("E037"), 2).text
+    assert text.startswith("Line ")
+    assert "class: paste" in text
+    assert "gist.host.test" in text
+
+
 def test_lines_that_are_alike_say_what_is_inside() -> None:
     foreign, own = bank().find("E012"), bank().find("E176")
     assert tell_difference(foreign, own, find_deciding_part(bank(), foreign)).startswith(
