@@ -21,6 +21,7 @@ from stockade.lab.live.card import write_live_card
 from stockade.lab.live.client import BenchState, LiveBench
 from stockade.lab.live.result import LiveResult, State
 from stockade.lab.live.surroundings import find_program
+from stockade.lab.pack.call import Caller
 from stockade.lab.pack.load import load_pack
 from stockade.lab.pack.pack import Pack, shipped_bank
 from stockade.lab.pack.scenario import Key, Live, Scenario
@@ -132,6 +133,29 @@ def test_the_rule_in_the_ledger_is_the_line_of_the_card_that_the_learner_reads(b
     assert BANK.policy_text.splitlines()[int(line) - 1].strip().startswith("- allow: docs.python.org ")
 
 
+@pytest.mark.parametrize("number", ["E092", "E093", "E094", "E158", "E053"])
+def test_a_refused_socket_says_how_its_record_goes_with_the_engines_call(
+    number: str, bench: LiveBench
+) -> None:
+    row = find(number)
+    live = bench.try_scenario(number)
+    said = Caller(BANK.policy).decide(row)
+    assert live.record is not None
+    assert live.record["rule"].startswith("filter:")
+    assert said.rule == "builtin:sockets"
+    assert live.record["call"].startswith("socket(")
+    assert "before the program can say which one it wants" in live.note
+    assert "Both are the same denial" in live.note
+    assert live.record["verdict"] == said.verdict.word == "deny"
+    assert (live.record["reason"], live.record["control"]) == (str(said.reason), str(said.control))
+    assert set(live.agrees.values()) == {True}
+    assert ("to permit it, add" in live.record["why"]) == ("of permitting it" in live.note)
+
+
+def test_other_tries_have_no_such_note(bench: LiveBench) -> None:
+    assert [bench.try_scenario(number).note for number in ("E001", "E003", "E109", "E140")] == [""] * 4
+
+
 def test_equal_refusals_have_a_run_and_a_record_each(bench: LiveBench) -> None:
     tries = [bench.try_scenario("E121") for _ in range(3)]
     assert len({one.run for one in tries}) == 3
@@ -190,7 +214,7 @@ def test_what_is_refused_and_arrives_all_the_same_is_noticed(card: Policy, bench
         "worker.MORE_OPTIONS = ('--without-layer=room',); sys.exit(bench.main())"
     )
     broken = open_bench(
-        BANK, *PYTHON, "-m", "stockade.prove.range", "--", *PYTHON, "-c", program, str(BANK.file)
+        BANK, *PYTHON, "-m", "stockade.prove.range", "--", *PYTHON, "-c", program, str(BANK.file), BANK.digest
     )
     try:
         leaked = check(find("E067"), card, broken)

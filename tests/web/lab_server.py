@@ -19,8 +19,9 @@ COMMAND = str(Path(sys.prefix) / "bin" / "stockade")
 class LabServer:
     """One start of the server, on a data folder that outlives it."""
 
-    def __init__(self, data: Path, port: int = 0) -> None:
+    def __init__(self, data: Path, port: int = 0, pack: Path | None = None) -> None:
         command = [COMMAND, "lab", "--no-open", "--data", str(data), "--port", str(port)]
+        command += [] if pack is None else ["--pack", str(pack)]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -44,8 +45,8 @@ class LabServer:
 
 
 @contextmanager
-def lab_server(data: Path, port: int = 0) -> Iterator[LabServer]:
-    server = LabServer(data, port)
+def lab_server(data: Path, port: int = 0, pack: Path | None = None) -> Iterator[LabServer]:
+    server = LabServer(data, port, pack)
     try:
         yield server
     finally:

@@ -27,6 +27,13 @@ def add_parser(subparsers: Any) -> None:
         metavar="DIR",
         help="keep the learners' progress here (default: $XDG_DATA_HOME/stockade/lab)",
     )
+    parser.add_argument(
+        "--pack",
+        dest="own_pack",
+        type=Path,
+        metavar="PACK",
+        help="play this pack.yaml instead of the shipped event bank; its progress is kept apart",
+    )
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     lab_check.add_parser(actions)
     lab_verify.add_parser(actions)
@@ -43,4 +50,4 @@ def run(args: argparse.Namespace) -> int:
         return lab_verify.run(args)
     from stockade.lab.web.serve import serve_lab
 
-    return serve_lab(args.port, args.data, may_open=not args.no_open)
+    return serve_lab(args.port, args.data, args.own_pack, may_open=not args.no_open)

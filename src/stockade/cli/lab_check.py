@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
     from stockade.lab.pack.load import load_pack
     from stockade.lab.pack.pack import shipped_bank
 
-    pack = shipped_bank() if args.pack is None else load_pack(args.pack)
+    named = args.pack or args.own_pack  # `lab check PACK` as well as `lab --pack PACK check`
+    pack = shipped_bank() if named is None else load_pack(named)
     rows = choose_rows(pack, args.only)
     checked = _check(pack, rows, is_live=not args.no_live)
     code = exit_code(checked)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stockade.errors import IntegrityError, UserError
 
 if TYPE_CHECKING:
+    from stockade.lab.pack.pack import Pack
     from stockade.lab.progress.result import Verified
 
 _LONGEST = 4 << 20  # a result is about 5 KB; a record holds a policy and eight answers
@@ -31,6 +32,14 @@ def add_parser(actions: Any) -> None:
         "--key",
         metavar="FINGERPRINT",
         help="the key that must have signed: SHA-256 of the 32 bytes of the public key, in hex",
+    )
+    parser.add_argument(
+        "--pack",
+        dest="own_pack",
+        type=Path,
+        metavar="PACK",
+        default=argparse.SUPPRESS,  # `lab --pack PACK verify` says the same
+        help="the pack.yaml that was played (default: the shipped event bank)",
     )
     parser.add_argument("--json", action="store_true", help="print one object")
 
@@ -68,21 +77,32 @@ def _is_half_day(data: bytes) -> bool:
 
 
 def _verify_round(args: argparse.Namespace, data: bytes) -> Told:
-    from stockade.lab.pack.pack import shipped_bank
     from stockade.lab.progress.result import verify_result
 
-    verified = verify_result(data, shipped_bank(), args.key)
+    verified = verify_result(data, _played_pack(args), args.key)
     return _tell_object(args.file, verified), _tell_lines(args.file, verified)
 
 
 def _verify_half_day(args: argparse.Namespace, data: bytes) -> Told:
-    from stockade.lab.pack.pack import shipped_bank
     from stockade.lab.workshop_record import replay_on
     from stockade.lab.workshop_verify import record_lines, record_object, verify_workshop_record
 
-    bank = shipped_bank()
+    bank = _played_pack(args)
     found = verify_workshop_record(data, replay=replay_on(bank), bank_digest=bank.digest, pinned=args.key)
+    if args.own_pack is not None and not found.is_replayed:
+        raise IntegrityError(
+            "other-bank",
+            "this record is about another pack, or another version of it",
+            f"{args.own_pack} has sha256 {bank.digest}",
+        )
     return {"file": str(args.file), **record_object(found)}, [f"{args.file}: verifies", *record_lines(found)]
+
+
+def _played_pack(args: argparse.Namespace) -> Pack:
+    from stockade.lab.pack.load import load_pack
+    from stockade.lab.pack.pack import shipped_bank
+
+    return shipped_bank() if args.own_pack is None else load_pack(args.own_pack)
 
 
 def _read(path: Path) -> bytes:

@@ -112,7 +112,11 @@ def record_lines(found: Verified) -> list[str]:
     """What a verified record says, for people; whatever in it is foreign is shown escaped."""
     said, replayed = found.said, found.said.policy.replay
     pinned = "the key that you asked for" if found.is_pinned else "key not pinned"
-    how = "computed again" if found.is_replayed else "not computed again: it was another bank"
+    how = (
+        "computed again"
+        if found.is_replayed
+        else "not computed again: another pack was played, say which by --pack PACK"
+    )
     counts = ", ".join(f"{count} {_plain(word)}" for word, count in sorted(said.evidence.counts.items()))
     return [
         f"a half day of {said.learner!a}, written {_plain(said.made)}",

@@ -178,6 +178,17 @@ def test_nothing_foreign_reaches_a_terminal() -> None:
     assert "\x1b" not in "\n".join(lines)
 
 
+def _small_pack(folder: Path) -> Path:
+    (folder / "card.yaml").write_text("version: 1\n")
+    row = {
+        "id": "A1", "attempt": "exec id", "verdict": "deny", "risk": "benign", "control": "exec-deny",
+        "class": "local", "event": "Runs id", "cue": "id", "why": "It is not listed.",
+    }  # fmt: skip
+    pack = {"version": 1, "name": "One", "policy": "card.yaml", "scenarios": [row]}
+    (folder / "pack.yaml").write_text(json.dumps(pack))
+    return folder / "pack.yaml"
+
+
 def test_the_shipped_bank_is_replayed_and_a_record_made_with_it_verifies_by_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,11 +200,16 @@ def test_the_shipped_bank_is_replayed_and_a_record_made_with_it_verifies_by_the_
     file = tmp_path / "half-day.json"
 
     def run(**options: Any) -> int:
-        return lab_verify.run(argparse.Namespace(**{"file": file, "key": None, "json": True, **options}))
+        usual = {"file": file, "key": None, "own_pack": None, "json": True}
+        return lab_verify.run(argparse.Namespace(**{**usual, **options}))
 
     file.write_bytes(make(bank=Played(name=bank.name, digest=bank.digest), replayed=replayed))
     assert run(json=False) == 0
     assert "computed again" in capsys.readouterr().out
+    assert run(own_pack=bank.file, json=False) == 0
+    assert "(computed again)" in capsys.readouterr().out
+    assert run(own_pack=_small_pack(tmp_path)) == 5
+    assert json.loads(capsys.readouterr().out)["code"] == "other-bank"
     assert run(key=fingerprint(KEY.public_key())) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["verifies"], told["key_pinned"], told["learner"]) == (True, True, "A. Learner")

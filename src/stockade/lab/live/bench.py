@@ -4,7 +4,7 @@ Runs in *host* of its own range. Orders come in as JSON lines, results go out as
 out says that it is sealed and ready. For each phase and identity that the pack's live rows need, a
 worker waits; a try uses it up, and its replacement is started while the learner reads the result.
 
-Usage: ``python -m stockade.lab.live.bench PACK`` (inside the range).
+Usage: ``python -m stockade.lab.live.bench PACK DIGEST`` (inside the range).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import msgspec
 
 from stockade.decision.attempt_line import parse_attempt_line
 from stockade.decision.engine import Engine
-from stockade.errors import HostError, StockadeError
+from stockade.errors import HostError, StockadeError, UserError
 from stockade.lab.live import findings
 from stockade.lab.live.card import write_live_card
 from stockade.lab.live.plan import plan_steps
@@ -147,6 +147,7 @@ class Bench:
         return LiveResult(
             state=State.FAILED if problem else State.DONE,
             why=problem or "",
+            note="" if deciding is None else findings.explain_record(deciding),
             scenario=order.id,
             saw=tuple(describe_said(said)),
             record=None if deciding is None else findings.shorten(deciding),
@@ -244,7 +245,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _leave)
     bench = None
     try:
-        bench = Bench(load_pack(Path(sys.argv[1])))
+        bench = Bench(_load(Path(sys.argv[1]), sys.argv[2]))
         bench.wait_until_warm()
         _say(READY)
         for line in sys.stdin.buffer:
@@ -258,6 +259,14 @@ def main() -> int:
         if bench is not None:
             bench.close()
     return 0
+
+
+def _load(file: Path, digest: str) -> Pack:
+    """The pack that whoever started us has read, or none: tries under another card would say nothing."""
+    pack = load_pack(file)
+    if pack.digest != digest:
+        raise UserError("pack-changed", f"{file} was changed since it was read", "start again")
+    return pack
 
 
 def _say(line: bytes) -> None:

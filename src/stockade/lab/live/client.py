@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -31,9 +30,10 @@ class BenchState(Word):
     UNAVAILABLE = "unavailable"
 
 
-def bench_command(pack_file: Path) -> tuple[str, ...]:
-    """The command of a bench in a range of its own."""
-    return (*OWN_PYTHON, "stockade.prove.range", "--", *OWN_PYTHON, "stockade.lab.live.bench", str(pack_file))
+def bench_command(pack: Pack) -> tuple[str, ...]:
+    """The command of a bench in a range of its own; the digest, since the bench reads the pack again."""
+    bench = (*OWN_PYTHON, "stockade.lab.live.bench", str(pack.file), pack.digest)
+    return (*OWN_PYTHON, "stockade.prove.range", "--", *bench)
 
 
 class LiveBench:
@@ -46,7 +46,7 @@ class LiveBench:
     def __init__(self, pack: Pack, command: Sequence[str] | None = None) -> None:
         self._pack = pack
         self._caller = Caller(pack.policy)
-        self._command = tuple(command or bench_command(pack.file))
+        self._command = tuple(command or bench_command(pack))
         self._lock = threading.Lock()
         self._changed = threading.Condition()
         self._state = BenchState.STARTING

@@ -62,6 +62,23 @@ def compare(order: Order, record: Record) -> dict[str, bool | None]:
     }
 
 
+def explain_record(record: Record) -> str:
+    """For a refused system call: why the record says something else than the engine says of the line."""
+    if record["entry"] != "socket" or record["verdict"] != "deny" or not record.get("call"):
+        return ""
+    opened = (
+        " What the record says of permitting it is about the call, for all Unix sockets at once;"
+        " this socket the engine refuses whatever a policy says."
+        if record["rule"] == "filter:unix-sockets"
+        else ""
+    )
+    return (
+        "The kernel refuses the call that makes a socket of this kind before the program can say which one it"
+        " wants. So this record speaks of the call, and the engine's call of the line speaks of the socket."
+        f" Both are the same denial.{opened}"
+    )
+
+
 def is_control_told(order: Order) -> bool:
     """A live try shows how the attempt came about, and so its control.
 

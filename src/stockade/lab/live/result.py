@@ -46,6 +46,7 @@ class LiveResult(Struct, frozen=True, kw_only=True):
 
     Attributes:
         why: One sentence, where nothing was tried or it says nothing; else empty.
+        note: How the record goes with the engine's call of the line, where they speak of different things.
         scenario: Its number.
         saw: What the worker saw, step by step in plain words: `{"step": …, "text": …}`.
         record: The ledger's record that decided the attempt.
@@ -63,6 +64,7 @@ class LiveResult(Struct, frozen=True, kw_only=True):
 
     state: State
     why: str = ""
+    note: str = ""
     scenario: str
     saw: tuple[Seen, ...] = ()
     record: Seen | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from stockade.errors import UserError
 from stockade.lab.game.book import Book
 from stockade.lab.game.debrief import Debrief, debrief
 from stockade.lab.game.draw import draw_round, parse_seed
@@ -37,6 +38,9 @@ from stockade.lab.progress.people import Missing, People
 from stockade.lab.progress.review import Review
 from stockade.lab.progress.tell import RoundLine, list_rounds
 from stockade.lab.progress.unanswered import list_unanswered
+
+# The same for every round that is not there: whether another learner has it is nobody's business.
+_SWITCHED = "did another tab of this browser enter another learner? Then enter yours again"
 
 
 class Answered(Struct, frozen=True):
@@ -82,7 +86,13 @@ class Play:
     def begin_round(self, learner: str, tier: int, seed: str | None, now: Moment) -> Round:
         """A new round; an open one of the learner is broken off. Without a seed one is thrown."""
         chosen = parse_seed(seed) if seed else secrets.token_hex(4)
-        return self._begin(learner, "round", tier, chosen, draw_round(self.book.pack, chosen, tier), now)
+        try:
+            drawn = draw_round(self.book.pack, chosen, tier)
+        except UserError as error:
+            if error.code == "pack-too-small":
+                raise UserError(error.code, error.message, "a drill takes any number of events") from error
+            raise
+        return self._begin(learner, "round", tier, chosen, drawn, now)
 
     def begin_drill(self, learner: str, kind: str, now: Moment) -> Round:
         """A new drill; an open round of the learner stays open, an open drill is broken off."""
@@ -264,7 +274,7 @@ class Play:
     def _need(self, learner: str, number: str) -> sqlite3.Row:
         rows = self._database.rows("SELECT * FROM rounds WHERE id = ? AND learner = ?", number, learner)
         if not rows:
-            raise Missing("no-such-round", "there is no such round")
+            raise Missing("no-such-round", "there is no such round", _SWITCHED)
         return rows[0]
 
     def _load(self, learner: str, number: str) -> RoundState:

@@ -10,6 +10,7 @@ from starlette.routing import Route
 from stockade import __version__
 from stockade.lab.game.tiers import TIERS
 from stockade.lab.game.words import tell_words
+from stockade.lab.pack.pack import shipped_bank
 from stockade.lab.web.answers import answered
 from stockade.lab.web.body import read_body
 
@@ -42,7 +43,7 @@ def routes(lab: Lab) -> list[Route]:
             {"tier": one.tier, "clock_s": one.clock_s, "noise": one.noise, "label": one.label}
             for one in TIERS
         ],
-        "words": tell_words(lab.pack),
+        "words": tell_words(shipped_bank()),
     }
 
     def tell(learner: Learner, now: Moment) -> dict[str, Any]:

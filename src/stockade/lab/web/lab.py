@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ import anyio
 import anyio.to_thread
 
 from stockade.lab.game.moment import Moment
+from stockade.lab.pack.load import load_pack
 from stockade.lab.pack.pack import Pack, shipped_bank
 from stockade.lab.progress.database import default_folder
 from stockade.lab.progress.people import DEFAULT_NAME, Learner, Missing
@@ -27,16 +29,29 @@ WORKING_AT_ONCE = 4
 """Threads for answers. Two processors and one interpreter: more would only wait for each other."""
 
 
-def open_lab(data: Path | None) -> Lab:
-    """Open the shipped bank and the data folder, which is made if there is none.
+def open_lab(data: Path | None, own_pack: Path | None = None) -> Lab:
+    """Open the pack (the shipped bank, if none is named) and the data folder, which is made if there is none.
 
     Raises:
         HostError: The folder cannot be made or used.
-        UserError: What lies in it is damaged, or not ours.
+        UserError: What lies in it is damaged, or not ours; the pack does not load.
     """
     folder = data or default_folder()
-    pack = shipped_bank()
+    if own_pack is None:
+        pack = shipped_bank()
+    else:
+        pack = load_pack(own_pack)
+        folder = folder / "packs" / folder_name(pack)
     return Lab(pack, open_store(folder, pack), folder)
+
+
+def folder_name(pack: Pack) -> str:
+    """Where a pack's progress lies. Two packs may number their events alike, and the schedule goes by number.
+
+    By the pack's name and not its digest or place: an edited pack, or a moved one, goes on.
+    """
+    plain = re.sub(r"[^a-z0-9]+", "-", pack.name.lower())[:40].strip("-")
+    return f"{plain or 'pack'}-{hashlib.sha256(pack.name.encode()).hexdigest()[:8]}"
 
 
 class Lab:

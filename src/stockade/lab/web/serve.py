@@ -28,11 +28,11 @@ CONNECTION_LIMIT = 512
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def serve_lab(port: int, data: Path | None, may_open: bool) -> int:
+def serve_lab(port: int, data: Path | None, own_pack: Path | None, may_open: bool) -> int:
     """Serve until a signal ends it.
 
     Raises:
-        UserError: The port is taken, or the data folder cannot be used.
+        UserError: The port is taken, the data folder cannot be used, or the pack does not load.
     """
     listener = listen(port)
     port = listener.getsockname()[1]
@@ -41,7 +41,7 @@ def serve_lab(port: int, data: Path | None, may_open: bool) -> int:
     from stockade.lab.web.lab import open_lab
 
     guard = Guard(port)
-    lab = open_lab(data)
+    lab = open_lab(data, own_pack)
     try:
         server = make_server(build_app(guard, lab))
         address = f"http://127.0.0.1:{port}/?token={guard.token}"

@@ -76,7 +76,7 @@ const NOT_DONE = { waits: "Waits for a control that is not built yet", unavailab
 export function LiveResult({ result }) {
   if (result.state !== "done") return html`<p class="waits"><strong>${NOT_DONE[result.state] ?? result.state}.</strong> ${result.why}</p>`;
   return html`<div class="three">
-      <section><h4>The ledger line</h4><${LedgerLine} record=${result.record} records=${result.records} /></section>
+      <section><h4>The ledger line</h4><${LedgerLine} record=${result.record} records=${result.records} />${result.note && html`<p class="note">${result.note}</p>`}</section>
       <section><h4>What the worker saw</h4>${result.saw.length ? html`<ol class="saw">${result.saw.map((one) => html`<li><span class="tag">${one.step}</span> <${Foreign} text=${one.text} /></li>`)}</ol>` : html`<p>Nothing.</p>`}</section>
       <section><h4>What arrived at the target</h4><${Arrivals} result=${result} /></section>
     </div>
