@@ -14,7 +14,7 @@ from stockade.lab.game.tiers import CLOCKS, Clock
 from stockade.lab.progress.database import Database
 
 DEFAULT_NAME = "you"
-_LONGEST_NAME = 40
+LONGEST_NAME = 40
 
 
 class Missing(UserError):  # noqa: N818
@@ -35,8 +35,8 @@ def parse_name(text: str) -> str:
         UserError: It is empty, too long, or holds what cannot be shown.
     """
     name = " ".join(unicodedata.normalize("NFC", text).split())
-    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise UserError("bad-name", f"a name has 1 to {_LONGEST_NAME} characters that can be shown")
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise UserError("bad-name", f"a name has 1 to {LONGEST_NAME} characters that can be shown")
     return name
 
 

@@ -24,6 +24,7 @@ from stockade.lab.game.score import HINT_COSTS, parse_answer
 from stockade.lab.game.standing import add_up, points_of
 from stockade.lab.game.tiers import Clock
 from stockade.lab.pack.pack import Pack
+from stockade.lab.progress.people import LONGEST_NAME
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 RESULT_TYPE = "urn:stockade:lab-result:v1"
 RULES = 1
 """Version of draw, points and grade; a result is counted by the rules that it was played under."""
+
+LONGEST_MS = 366 * 86_400_000
+"""For one event. A round may lie open for long, and a clock may be set: whatever is longer is not told."""
 
 
 class ResultEvent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -127,13 +131,13 @@ def _tell_event(book: Book, state: RoundState, index: int) -> ResultEvent:
     step, points = state.steps[index], points_of(book, state, index)
     assert step.given is not None
     assert points is not None
-    answer = step.given.answer
+    answer, ms = step.given.answer, step.given.ms
     return ResultEvent(
         scenario=step.scenario,
         decision=answer.decision.word,
         risk=str(answer.risk),
         control=str(answer.control),
-        ms=step.given.ms,
+        ms=None if ms is not None and ms > LONGEST_MS else ms,  # neither brings a bonus
         hints=step.hints,
         points=points.total,
     )
@@ -159,6 +163,8 @@ def verify_result(data: bytes, pack: Pack, key: str | None = None) -> Verified:
         raise IntegrityError("bad-result", "this result is not written as we write it")
     result = statement.predicate
     signed_by = verify_by_named_key(envelope, result.public_key, key)
+    if len(result.learner) > LONGEST_NAME:
+        raise IntegrityError("bad-result", f"a learner's name has at most {LONGEST_NAME} characters")
     _verify_subject(statement, pack)
     _count_again(result, Book(pack))
     return Verified(
@@ -182,7 +188,7 @@ def _verify_subject(statement: ResultStatement, pack: Pack) -> None:
         raise IntegrityError(
             "other-bank",
             "this result is about other scenarios, or another version of them",
-            f"this Stockade has {pack.name!r}, sha256 {pack.digest}",
+            f"it was compared with {pack.name!r}, sha256 {pack.digest}; --pack PACK compares it with another",
         )
 
 
@@ -216,7 +222,7 @@ def _read_step(event: ResultEvent, number: int) -> Step:
         answer = parse_answer(event.decision, event.risk, event.control)
     except UserError as error:
         raise IntegrityError("bad-result", f"event {number}: {error.message}") from error
-    if not 0 <= event.hints <= len(HINT_COSTS) or (event.ms is not None and event.ms < 0):
+    if not 0 <= event.hints <= len(HINT_COSTS) or not 0 <= (event.ms or 0) <= LONGEST_MS:
         raise IntegrityError("bad-result", f"event {number}: hints or time that cannot be")
     return Step(event.scenario, None, event.hints, Given(answer, event.ms))
 

@@ -23,7 +23,7 @@ from stockade.lab.game.moment import Moment
 from stockade.lab.game.rounds import Conflict, begin, give_answer, show, take_hint
 from stockade.lab.game.score import Answer
 from stockade.lab.progress.card import HEIGHT, WIDTH, render_card
-from stockade.lab.progress.result import RESULT_TYPE, sign_result, verify_result
+from stockade.lab.progress.result import LONGEST_MS, RESULT_TYPE, sign_result, verify_result
 from stockade.lab.progress.store import open_store
 from stockade.vocabulary import Verdict
 
@@ -74,6 +74,16 @@ def test_a_result_verifies_and_says_what_was_played() -> None:
     assert result.events[4].points == 95  # a paid hint: no bonus, 5 less
     assert result.points == sum(event.points for event in result.events)
     assert (found.signed_by, found.is_pinned) == (fingerprint(KEY.public_key()), False)
+
+
+def test_a_time_longer_than_any_is_not_told_and_the_result_verifies() -> None:
+    """A clock that was set by decades between question and answer, say."""
+    data = sign_result(
+        bank(), play(bank(), begin_round(bank(), "long", 3), perfect, ms=LONGEST_MS + 1), "A", KEY
+    )
+    assert [event.ms for event in verify_result(data, PACK).result.events] == [None] * 9
+    data = sign_result(bank(), play(bank(), begin_round(bank(), "long", 3), perfect, ms=LONGEST_MS), "A", KEY)
+    assert [event.ms for event in verify_result(data, PACK).result.events] == [LONGEST_MS] * 9
 
 
 def test_the_same_round_gives_the_same_bytes() -> None:
@@ -165,6 +175,9 @@ def swap_events(statement: dict[str, Any]) -> None:
         (in_event(4, hints=0), "wrong-points", "event 5 "),
         (in_event(5, ms=0), "wrong-points", "event 6 "),
         (in_event(5, ms=-1), "bad-result", "event 6"),
+        (in_event(2, ms=LONGEST_MS + 1), "bad-result", "event 3"),
+        (in_event(2, ms=1 << 62), "bad-result", "event 3"),
+        (in_predicate("learner", "x" * 41), "bad-result", "name"),
         (in_event(5, hints=4), "bad-result", "event 6"),
         (in_event(6, decision="maybe"), "bad-result", "event 7"),
         (in_event(6, scenario="E001"), "other-draw", "event 7"),
