@@ -30,7 +30,7 @@ function pageOf([name = "", id, part]) {
   if (name === "policy") return html`<${PolicyPage} />`;
   if (name === "progress") return html`<${ProgressPage} />`;
   if (name === "workshop") return html`<${WorkshopPage} />`;
-  if (name === "about") return html`<${AboutPage} />`;
+  if (name === "about") return html`<${AboutPage} at=${id} />`;
   if (name === "reference") return html`<${ReferencePage} />`;
   if (name === "") return html`<${StartPage} />`;
   return html`<main class="page" id="main"><h1>No such page</h1><p><a href=${href()}>To the start</a></p></main>`;

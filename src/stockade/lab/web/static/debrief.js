@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "./vendor/preact-htm.js";
 import { api, links } from "./api.js";
-import { startDrill } from "./drill.js";
+import { DrillFault, startDrill } from "./drill.js";
 import { Explanation, headline } from "./feedback.js";
 import { Fault, useLab, useLoaded } from "./lab.js";
 import { EgressLog } from "./log.js";
@@ -40,9 +40,9 @@ export function DebriefPage({ id }) {
       <${ByClass} list=${debrief.by_class} />
     </div>
     <${Missed} list=${debrief.missed} attempts=${attempts} />
-    <${Next} round=${round} />
+    <${Next} round=${round} missed=${debrief.missed.length} grade=${debrief.grade} />
     <div class="drawn"><${EgressLog} round=${round} open=${() => go("round", id)} /><${RiskMap} round=${round} words=${state.words} /></div>
-    <${Questions} id=${id} questions=${debrief.questions} /><${GapLog} from=${id} first=${debrief.gap_log} />
+    <${Questions} id=${id} questions=${debrief.questions} missed=${debrief.missed.length} /><${GapLog} from=${id} first=${debrief.gap_log} />
   </main>`;
 }
 
@@ -92,12 +92,16 @@ function Missed({ list, attempts }) {
     })}</section>`;
 }
 
-function Next({ round }) {
-  const { refresh } = useLab();
+/** What to do next: what was missed, else the next tier after a good grade, else the same again. */
+function Next({ round, missed, grade }) {
+  const { state, refresh } = useLab();
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
+  const isDrill = round.kind === "drill";
+  const higher = !isDrill && "SA".includes(grade ?? "-") && state.tiers.some((one) => one.tier === round.tier + 1);
   const start = async (act) => {
     setBusy(true);
+    setFault(null);
     try {
       await act();
     } catch (error) {
@@ -105,16 +109,19 @@ function Next({ round }) {
     }
     setBusy(false);
   };
-  const again = async () => {
-    const fresh = await api.startRound(round.tier);
+  const play = async (tier) => {
+    const fresh = await api.startRound(tier);
     await refresh();
     tellOtherTabs();
     go("round", fresh.id);
   };
+  const ways = [
+    missed > 0 && ["Drill what you missed", () => startDrill("missed", refresh)],
+    higher && [`Next round, tier ${round.tier + 1}`, () => play(round.tier + 1)],
+    isDrill ? ["Next drill", () => startDrill("due", refresh)] : [`${higher ? "Another" : "Next"} round, tier ${round.tier}`, () => play(round.tier)],
+  ].filter(Boolean);
   return html`<section class="panel" aria-label="What next">
-    <p class="actions"><button type="button" class="primary" disabled=${busy} onClick=${() => start(() => startDrill("missed", refresh))}>Drill what you missed</button>
-      ${round.kind === "drill" ? html`<button type="button" disabled=${busy} onClick=${() => start(() => startDrill("due", refresh))}>Next drill</button>`
-        : html`<button type="button" disabled=${busy} onClick=${() => start(again)}>Next round, tier ${round.tier}</button>`}
+    <p class="actions">${ways.map(([text, act], at) => html`<button key=${text} type="button" class=${at ? "" : "primary"} disabled=${busy} onClick=${() => start(act)}>${text}</button>`)}
       <a class="button" href=${href()}>To the start</a></p>
-    ${fault && html`<${Fault} error=${fault} />`}</section>`;
+    ${fault && html`<${DrillFault} error=${fault} />`}</section>`;
 }

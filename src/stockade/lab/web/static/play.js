@@ -109,13 +109,13 @@ function Round({ round, set, again, fault }) {
         <${EventView} event=${event} number=${index + 1} count=${round.count} title=${title}
           aside=${!feedback && html`<${Clock} limit_s=${round.clock_s} event=${event} />`} />
       </div>
-      <aside class="beside" aria-label="Policy card"><${CardPanel} ...${placeOnCard(event, feedback)} /></aside>
+      <aside class="beside" aria-label="Policy card"><${CardPanel} event=${index} ...${placeOnCard(event, feedback)} /></aside>
       <div class="work">
         ${error && html`<${Fault} error=${error} />`}
         ${closed && !feedback && html`<p class="banner">This round was broken off. <a href=${href()}>To the start</a></p>`}
         ${feedback && html`<${Feedback} key=${index} round=${round} feedback=${feedback} next=${next} isLast=${firstOpen(round) === null} />`}
         ${!feedback && !closed && html`<${Hints} hints=${event.hints} take=${takeHint} />
-          <${AnswerForm} key=${index} words=${state.words} answer=${answer} choose=${choose} submit=${submit} busy=${busy} />`}
+          <${AnswerForm} key=${index} attempt=${event.attempt} words=${state.words} answer=${answer} choose=${choose} submit=${submit} busy=${busy} />`}
       </div>
       <section class="drawn" aria-label="What has passed so far">
         <${EgressLog} round=${round} current=${index} open=${(at) => setIndex(at)} />
