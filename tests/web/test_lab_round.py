@@ -258,6 +258,10 @@ def test_a_hint_costs_what_it_says(player: Player) -> None:
         assert text in page.locator(".hints button").inner_text()
         before = page.locator(".hints li").count()
         player.press("h")
+        if text != "free":
+            page.get_by_role("button", name="Press again for −").wait_for()
+            assert page.locator(".hints li").count() == before
+            player.press("h")
         until(page, "(n) => document.querySelectorAll('.hints li').length > n", before)
     assert page.locator(".hints button").count() == 0
     player.answer_right()

@@ -9,7 +9,7 @@ import { riskKey, shapeOf } from "./words.js";
 export const emptyAnswer = { decision: null, risk: null, control: null };
 export const isWhole = (answer) => Boolean(answer.decision && answer.risk && answer.control);
 
-export function AnswerForm({ words, attempt, answer, choose, submit, busy }) {
+export function AnswerForm({ words, attempt, answer, choose, submit, busy, hint }) {
   const form = useRef(null);
   useKeys((key) => {
     const decision = words.decisions[Number(key) - 1];
@@ -38,7 +38,7 @@ export function AnswerForm({ words, attempt, answer, choose, submit, busy }) {
       <${Told} list=${words.risks} chosen=${answer.risk} /></fieldset>
     <${ControlGroup} controls=${words.controls} chosen=${answer.control} choose=${(word) => choose("control", word)} />
     <p class="actions send"><button class="primary" disabled=${busy}>Answer ${keyHint("e") && html`<kbd aria-hidden="true">Enter</kbd>`}</button>
-      <span class="soft" id="missing">${missing.length ? `Still to choose: ${missing.join(", ")}` : "All three chosen"}</span></p>
+      <span class="soft" id="missing">${missing.length ? `Still to choose: ${missing.join(", ")}` : "All three chosen"}</span>${hint}</p>
   </form>`;
 }
 

@@ -63,7 +63,7 @@ export function ControlGroup({ controls, chosen, choose }) {
     <p class="unseen" role="status">${wanted ? `${found.length} ${found.length === 1 ? "control fits" : "controls fit"}` : ""}</p>
     ${chosen && !found.some((one) => one.word === chosen) && html`<p class="help-line">Chosen: <strong>${chosen}</strong></p>`}
     ${!told && html`<p class="help-line meant" aria-hidden="true">${meant(controls, at ?? chosen)}</p>`}
-    <div class="control-groups" onPointerOver=${look} onPointerLeave=${() => setAt(null)} onFocusIn=${look} onFocusOut=${() => setAt(null)}>${groups.map((group) => {
+    <div class="control-groups" onPointerMove=${look} onPointerLeave=${() => setAt(null)} onFocusIn=${look} onFocusOut=${() => setAt(null)}>${groups.map((group) => {
       const shown = group.controls.filter(fits);
       return shown.length > 0 && html`<div class="control-group" role="group" aria-label=${group.name} key=${group.name}><p class="label" aria-hidden="true">${group.name}</p>
         ${shown.map((one) => html`<label class="choice control" key=${one.word} title=${one.unless}>

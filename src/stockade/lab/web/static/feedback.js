@@ -63,6 +63,7 @@ export function Explanation({ feedback }) {
       <dt>Source</dt><dd><${Foreign} text=${source} /> <span class="soft">(${scenario})</span></dd>
     </dl>
     ${near && html`<section class="near"><h3>Its near-pair <span class="soft">${near.scenario}</span></h3><${RequestLine} text=${near.attempt} label="Attempt of the near-pair" />
+      ${near.answers.length > 0 && html`<p><span class="soft">The name resolves to</span> <code><${Foreign} text=${near.answers.join(", ")} /></code></p>`}
       <p><span class="tag">${near.phase}</span> <span class="tag">${near.identity}</span> <${VerdictMark} verdict=${near.key.decision} /> <${RiskMark} risk=${near.key.risk} /> <code>${near.key.control}</code></p>
       <p><${Sentence} text=${near.difference} /></p></section>`}
   </div>`;

@@ -2,7 +2,9 @@
 
 import { createContext, html, useContext, useEffect, useState } from "./vendor/preact-htm.js";
 import { api } from "./api.js";
-import { useOtherTabs } from "./tabs.js";
+import { paint } from "./kept.js";
+import { switchShortcuts } from "./keys.js";
+import { tellOtherTabs, useOtherTabs } from "./tabs.js";
 
 /**
  * @typedef {object} Lab
@@ -19,7 +21,9 @@ export function LabProvider({ children }) {
   const [fault, setFault] = useState(null);
   const refresh = async () => {
     try {
-      setState(await api.state());
+      const now = await api.state();
+      apply(now.settings);
+      setState(now);
       setFault(null);
     } catch (error) {
       setFault(error);
@@ -39,6 +43,29 @@ export function LabProvider({ children }) {
   }
   return html`<${LabContext.Provider} value=${{ state, refresh }}>
     ${fault && html`<${Fault} error=${fault} again=${refresh} />`}${children}<//>`;
+}
+
+function apply({ theme, shortcuts }) {
+  paint(theme);
+  switchShortcuts(shortcuts === "on");
+}
+
+/** Settings of the learner, kept on the server, so that they hold whatever address it has the next time. */
+export function useSettings() {
+  const { state, refresh } = useLab();
+  const [fault, setFault] = useState(null);
+  const change = async (changed) => {
+    apply({ ...state.settings, ...changed }); // at once: the next key may be one that is switched off
+    try {
+      await api.changeSettings(changed);
+      setFault(null);
+      tellOtherTabs();
+    } catch (error) {
+      setFault(error);
+    }
+    await refresh();
+  };
+  return { settings: state.settings, change, fault };
 }
 
 /** A refusal or a fault, said plainly. */

@@ -8,7 +8,7 @@ import { CardPanel } from "./card.js";
 import { Clock } from "./clock.js";
 import { EventView } from "./event.js";
 import { Feedback } from "./feedback.js";
-import { Hints } from "./hints.js";
+import { HintButton, HintsTaken } from "./hints.js";
 import { keep, recall } from "./kept.js";
 import { useKeys } from "./keys.js";
 import { Fault, useLab, useLoaded } from "./lab.js";
@@ -94,7 +94,6 @@ function Round({ round, set, again, fault }) {
 
   useKeys((key) => {
     if (key === "n" && feedback) return next(), true;
-    if (key === "h" && event && !feedback && !closed && event.hints.left) return takeHint(), true;
     return false;
   });
 
@@ -114,8 +113,9 @@ function Round({ round, set, again, fault }) {
         ${error && html`<${Fault} error=${error} />`}
         ${closed && !feedback && html`<p class="banner">This round was broken off. <a href=${href()}>To the start</a></p>`}
         ${feedback && html`<${Feedback} key=${index} round=${round} feedback=${feedback} next=${next} isLast=${firstOpen(round) === null} />`}
-        ${!feedback && !closed && html`<${Hints} hints=${event.hints} take=${takeHint} />
-          <${AnswerForm} key=${index} attempt=${event.attempt} words=${state.words} answer=${answer} choose=${choose} submit=${submit} busy=${busy} />`}
+        ${!feedback && !closed && html`<${HintsTaken} hints=${event.hints} />
+          <${AnswerForm} key=${index} attempt=${event.attempt} words=${state.words} answer=${answer} choose=${choose} submit=${submit} busy=${busy}
+            hint=${html`<${HintButton} key=${index} hints=${event.hints} take=${takeHint} />`} />`}
       </div>
       <section class="drawn" aria-label="What has passed so far">
         <${EgressLog} round=${round} current=${index} open=${(at) => setIndex(at)} />
