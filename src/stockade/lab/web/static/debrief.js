@@ -4,10 +4,12 @@ import { html, useEffect, useState } from "./vendor/preact-htm.js";
 import { api, links } from "./api.js";
 import { DrillFault, startDrill } from "./drill.js";
 import { Explanation, headline } from "./feedback.js";
-import { Fault, useLab, useLoaded } from "./lab.js";
+import { Fault, useLab, useLoaded, usePlaying } from "./lab.js";
 import { EgressLog } from "./log.js";
 import { RiskMap } from "./map.js";
+import { NoRound } from "./play.js";
 import { GapLog, Questions } from "./review.js";
+import { answered } from "./round.js";
 import { go, href } from "./router.js";
 import { Meaning, Sensitivity } from "./sensitivity.js";
 import { tellOtherTabs } from "./tabs.js";
@@ -18,9 +20,10 @@ export function DebriefPage({ id }) {
   const { state } = useLab();
   const { value: debrief, error, again } = useLoaded(() => api.debrief(id), [id]);
   const { value: round } = useLoaded(() => api.round(id), [id]);
+  usePlaying(round?.kind);
   useEffect(() => void (document.title = "Debrief · Stockade lab"), []);
   if (!debrief || !round) {
-    return html`<main class="page" id="main"><h1>Debrief</h1>${error && html`<${Fault} error=${error} again=${again} />`}</main>`;
+    return html`<main class="page" id="main"><h1>Debrief</h1>${error && html`<${NoRound} error=${error} again=${again} />`}</main>`;
   }
   const attempts = new Map(round.events.map((one) => [one.index, one]));
   return html`<main class="page wide" id="main">
@@ -47,11 +50,14 @@ export function DebriefPage({ id }) {
 }
 
 function Result({ round, debrief }) {
+  const isDrill = round.kind === "drill";
+  const calls = answered(round);
+  const right = calls.filter((one) => wholeOf(one.feedback.right) === true).length;
   return html`<section class="panel result">
     ${debrief.grade && html`<p class="grade" aria-label=${`Grade ${debrief.grade}`}>${debrief.grade}</p>`}
-    <div><h2>${round.kind === "drill" ? "Drill" : `Tier ${round.tier}`}: ${debrief.percent == null ? "" : `${Number(debrief.percent).toFixed(1)} %`}</h2>
+    <div><h2>${isDrill ? `Drill: ${right} of ${calls.length} all right` : `Tier ${round.tier}: ${debrief.percent == null ? "" : `${Number(debrief.percent).toFixed(1)} %`}`}</h2>
       ${debrief.why_grade && html`<p>${debrief.why_grade}</p>`}
-      <p class="soft">${debrief.points} points, best streak ${round.best_streak}. Seed <code>${round.seed}</code>, bank <code>${round.bank_digest.slice(0, 12)}</code>.</p></div>
+      <p class="soft">${isDrill ? "A drill has no points and no grade; best" : `${debrief.points} points, best`} streak ${round.best_streak}. Seed <code>${round.seed}</code>, bank <code>${round.bank_digest.slice(0, 12)}</code>.</p></div>
   </section>`;
 }
 

@@ -56,7 +56,7 @@ export function Explanation({ feedback }) {
     <dl>
       <dt>What decides</dt><dd class="cue"><${Foreign} text=${cue} /></dd>
       <dt>Why</dt><dd><${Sentence} text=${why} /></dd>
-      <dt>What happened</dt><dd><${Foreign} text=${event} />${technique && technique !== "none" && html` <span class="tag">${technique}</span>`}</dd>
+      <dt>What was tried</dt><dd><${Foreign} text=${event} />${technique && technique !== "none" && html`<br /><span class="soft">technique</span> <span class="tag">${technique}</span>`}</dd>
       <dt>It rests on</dt><dd><${RestsOn} rests=${rests} /></dd>
       <dt>The engine says</dt><dd><${VerdictMark} verdict=${engine.verdict} /> <code>${engine.reason}</code> <${Sentence} text=${engine.why} />
         ${engine.verdict !== key.decision && html`<p class="soft">It says so of the line alone. What decides is inside, and the key goes by that.</p>`}</dd>

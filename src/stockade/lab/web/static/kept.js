@@ -20,6 +20,15 @@ export function keep(name, value, store = localStorage) {
   }
 }
 
+/** A file of the browser's own making: nothing is asked of the server. @param {string | Blob} data @param {string} name */
+export function saveAs(data, name, type = "application/json") {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([data], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
 /** Colors. The server keeps them; the copy here is for the first paint (theme.js). @param {"system" | "light" | "dark"} theme */
 export function paint(theme) {
   if (theme === "system") delete document.documentElement.dataset.theme;

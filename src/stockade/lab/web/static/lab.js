@@ -10,6 +10,8 @@ import { tellOtherTabs, useOtherTabs } from "./tabs.js";
  * @typedef {object} Lab
  * @property {any} state what GET /api/state said
  * @property {() => Promise<void>} refresh
+ * @property {"round" | "drill" | null} playing what the page that is open shows
+ * @property {(kind: "round" | "drill" | null) => void} setPlaying
  */
 const LabContext = createContext(null);
 
@@ -19,6 +21,7 @@ export const useLab = () => useContext(LabContext);
 export function LabProvider({ children }) {
   const [state, setState] = useState(null);
   const [fault, setFault] = useState(null);
+  const [playing, setPlaying] = useState(null);
   const refresh = async () => {
     try {
       const now = await api.state();
@@ -41,13 +44,22 @@ export function LabProvider({ children }) {
   if (!state) {
     return fault ? html`<main class="page" id="main"><h1>Stockade lab</h1><${Fault} error=${fault} again=${refresh} /></main>` : null;
   }
-  return html`<${LabContext.Provider} value=${{ state, refresh }}>
+  return html`<${LabContext.Provider} value=${{ state, refresh, playing, setPlaying }}>
     ${fault && html`<${Fault} error=${fault} again=${refresh} />`}${children}<//>`;
 }
 
 function apply({ theme, shortcuts }) {
   paint(theme);
   switchShortcuts(shortcuts === "on");
+}
+
+/** Tell the header what is played. @param {"round" | "drill" | undefined} kind */
+export function usePlaying(kind) {
+  const { setPlaying } = useLab();
+  useEffect(() => {
+    setPlaying(kind ?? null);
+    return () => setPlaying(null);
+  }, [kind]);
 }
 
 /** Settings of the learner, kept on the server, so that they hold whatever address it has the next time. */

@@ -11,7 +11,7 @@ import { Feedback } from "./feedback.js";
 import { HintButton, HintsTaken } from "./hints.js";
 import { keep, recall } from "./kept.js";
 import { useKeys } from "./keys.js";
-import { Fault, useLab, useLoaded } from "./lab.js";
+import { Fault, useLab, useLoaded, usePlaying } from "./lab.js";
 import { EgressLog } from "./log.js";
 import { RiskMap } from "./map.js";
 import { eventAt, feedbackOf, firstOpen, isDone, withFeedback, withHint } from "./round.js";
@@ -22,10 +22,17 @@ import { shown, wholeOf } from "./words.js";
 export function PlayPage({ id }) {
   const { value: round, error, again, set } = useLoaded(() => api.round(id), [id]);
   useOtherTabs(again);
+  usePlaying(round?.kind);
   if (!round) {
-    return html`<main class="page" id="main"><h1>Round</h1>${error && html`<${Fault} error=${error} again=${again} />`}</main>`;
+    return html`<main class="page" id="main"><h1>Round</h1>${error && html`<${NoRound} error=${error} again=${again} />`}</main>`;
   }
   return html`<${Round} round=${round} set=${set} again=${again} fault=${error} />`;
+}
+
+/** A round of another learner, or one that was thrown away, does not come by trying again. */
+export function NoRound({ error, again }) {
+  if (error.code !== "no-such-round") return html`<${Fault} error=${error} again=${again} />`;
+  return html`<p class="banner">You have no such round: it may be another learner’s, or was removed. <a href=${href()}>To the start</a></p>`;
 }
 
 function Round({ round, set, again, fault }) {
