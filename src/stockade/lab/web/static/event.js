@@ -32,7 +32,7 @@ export function EventView({ event, number, count, title, aside }) {
 }
 
 function Background({ lines, open }) {
-  return html`<details class="background" open=${open}><summary>Other traffic, decided already <span class="soft">(${lines.length} lines, of no account for the answer${lines.length > 3 ? "; scroll for more" : ""})</span></summary>
+  return html`<details class="background" open=${open}><summary>Other traffic, decided already <span class="soft">(${lines.length} lines, of no account for the answer${lines.length > 2 ? "; scroll for more" : ""})</span></summary>
     <ol tabindex="0" aria-label="Other traffic">${lines.map((one) => html`<li><time>${one.time}</time>
       <${VerdictMark} verdict=${one.verdict} /><code><${Foreign} text=${one.text} /></code></li>`)}</ol></details>`;
 }
