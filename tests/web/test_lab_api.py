@@ -100,7 +100,10 @@ def test_the_state_tells_what_there_is_to_play(player: Caller) -> None:
     words = {name: len(group) for name, group in state["words"].items()}
     assert words == {"decisions": 3, "risks": 7, "controls": 24, "classes": 19}
     assert state["learner"]["name"].startswith("player")
-    assert (state["open_round"], state["settings"]) == (None, {"clock": "on"})
+    assert (state["open_round"], state["settings"]) == (
+        None,
+        {"clock": "on", "theme": "system", "shortcuts": "on"},
+    )
     assert state["live"]["state"] in ("starting", "ready", "unavailable")
 
 
@@ -404,9 +407,14 @@ def test_two_servers_on_one_folder_score_once(tmp_path: Path) -> None:
 
 
 def test_settings_notes_and_gaps_are_kept(player: Caller) -> None:
-    assert player.put("/api/settings", {"clock": "off"}) == {"clock": "off"}
+    set_now = {"clock": "off", "theme": "system", "shortcuts": "on"}
+    assert player.put("/api/settings", {"clock": "off"}) == set_now
+    set_now |= {"theme": "dark", "shortcuts": "off"}
+    assert player.put("/api/settings", {"theme": "dark", "shortcuts": "off"}) == set_now
+    for wrong in ({"theme": "pink"}, {"shortcuts": "odd"}, {"clock": "double", "theme": ""}):
+        assert player.put("/api/settings", wrong, 400)["error"] == "bad-setting"
     assert player.put("/api/settings", {"clock": "odd"}, 400)["error"] == "bad-setting"
-    assert player.get("/api/state")["settings"] == {"clock": "off"}
+    assert player.get("/api/state")["settings"] == set_now
     number = player.post("/api/rounds", {"tier": 4})["id"]
     assert player.get(f"/api/rounds/{number}")["clock_s"] is None
     player.post(f"/api/rounds/{number}/leave")

@@ -97,6 +97,30 @@ def test_a_policy_answer_by_keyboard_alone(player: Player) -> None:
     assert page.locator("#policy-text").input_value() == CARD
 
 
+def test_a_result_is_led_to_goes_out_of_date_and_gives_way_to_a_fault(
+    player: Player, noted: list[str], tmp_path: Path
+) -> None:
+    page = player.page
+    open_policy(player)
+    replay(player)
+    until(page, "document.activeElement.id === 'replay-title'")
+    assert page.evaluate("document.activeElement.getBoundingClientRect().top < innerHeight / 2")
+    page.locator("#policy-text").fill("version: 1\nrules: [")
+    page.get_by_text("The text has changed since").wait_for()
+    page.get_by_role("button", name="Replay the bank").click()
+    page.locator(".replay-fault").wait_for()
+    assert "your policy, line 3" in page.locator(".replay-fault").inner_text()
+    assert page.locator(".replay").count() == 0
+    page.locator("#policy-text").fill(CARD)
+    until(page, "document.querySelector('.replay-fault') === null")
+    with page.expect_download() as begun:
+        page.get_by_role("button", name="Save as file").click()
+    assert begun.value.suggested_filename == "my-policy.yaml"
+    begun.value.save_as(tmp_path / "saved")
+    assert (tmp_path / "saved").read_text() == CARD
+    noted.clear()
+
+
 def test_findings_come_as_one_types_and_lead_to_their_line(player: Player) -> None:
     page = player.page
     open_policy(player)

@@ -35,6 +35,9 @@ def test_a_whole_round_by_keyboard_alone(player: Player) -> None:
     page.wait_for_selector(".grade")
     assert page.locator(".grade").inner_text() == "S"
     assert "100.0 %" in page.locator(".result").inner_text()
+    assert page.get_by_role("button", name="Drill what you missed").count() == 0
+    assert page.locator("section button.primary").inner_text() == "Next round, tier 2"
+    assert "that you missed" not in page.locator(".questions").inner_text()
     assert page.locator("h1").inner_text() == "Debrief"
     assert page.evaluate("document.activeElement.tagName") == "H1"
     until(page, "document.querySelector('.share img').naturalWidth > 0")
@@ -78,6 +81,8 @@ def test_a_leak_and_a_wrong_block_are_named_and_cost_points(player: Player) -> N
         player.next()
     page.wait_for_selector(".grade")
     assert page.locator(".grade").inner_text() == "D"
+    assert page.locator("section button.primary").inner_text() == "Drill what you missed"
+    assert "that you missed" in page.locator(".questions").inner_text()
     assert page.get_by_role("heading", name="Leaks").inner_text() == f"Leaks {leaks}"
     assert page.get_by_role("heading", name="Wrong blocks").inner_text() == f"Wrong blocks {blocks}"
     assert leaks + blocks == 9
@@ -258,6 +263,10 @@ def test_a_hint_costs_what_it_says(player: Player) -> None:
         assert text in page.locator(".hints button").inner_text()
         before = page.locator(".hints li").count()
         player.press("h")
+        if text != "free":
+            page.get_by_role("button", name="Press again for −").wait_for()
+            assert page.locator(".hints li").count() == before
+            player.press("h")
         until(page, "(n) => document.querySelectorAll('.hints li').length > n", before)
     assert page.locator(".hints button").count() == 0
     player.answer_right()
@@ -333,3 +342,100 @@ def test_where_the_line_alone_says_otherwise_the_page_says_so(player: Player) ->
     page.route("**/answers", forge)
     player.answer_right()
     assert page.get_by_text("It says so of the line alone.").count() == 1
+
+
+def shown_line(page: Page, number: int) -> bool:
+    """Whether a line of the card is inside its box."""
+    return bool(
+        page.evaluate(
+            """(number) => {
+                const box = document.querySelector('.card .lines').getBoundingClientRect();
+                const line = document.querySelectorAll('.card .lines li')[number - 1].getBoundingClientRect();
+                return line.top >= box.top - 2 && line.bottom <= box.bottom + 2;
+            }""",
+            number,
+        )
+    )
+
+
+def test_the_card_begins_at_its_rules_and_an_answer_wins_over_a_search(player: Player) -> None:
+    page = player.page
+    player.start(tier=1)
+    lines = player.ask("/api/card")["lines"]
+    rules = next(at for at, text in enumerate(lines, 1) if text.startswith("rules:"))
+    assert shown_line(page, rules)
+    page.get_by_label("Find").fill("unknown: deny")
+    last = next(at for at, text in reversed(list(enumerate(lines, 1))) if "unknown: deny" in text)
+    until(page, "document.querySelectorAll('.card .target').length === 1")
+    assert shown_line(page, last)
+    page.evaluate("document.activeElement.blur()")
+    for _ in range(9):
+        player.answer_right()
+        rests = player.round()["events"][-1 if player.round()["current"] is None else -2]["feedback"][
+            "rests_on"
+        ]
+        if rests["line"] and rests["line"] != last:
+            break
+        player.next()
+    until(
+        page, "(one) => document.querySelector('.card .target .number').innerText === one", str(rests["line"])
+    )
+    assert shown_line(page, rests["line"])
+    assert page.get_by_label("Find").input_value() == "unknown: deny"
+    page.get_by_label("Find").fill("")
+    page.evaluate("document.activeElement.blur()")
+    player.next()
+    assert shown_line(page, rules)
+
+
+def test_the_attempt_stays_in_view_while_its_panel_is_scrolled_away(player: Player) -> None:
+    page = player.page
+    page.set_viewport_size({"width": 1366, "height": 768})
+    player.start(tier=3)
+    for part in (".decisions", ".risks", ".controls legend"):
+        place = page.locator(part).bounding_box()
+        bar = page.locator(".send").bounding_box()
+        assert place is not None
+        assert bar is not None
+        assert place["y"] + place["height"] <= bar["y"], part
+    assert page.locator(".pinned p").count() == 0
+    page.evaluate("document.querySelector('.controls').scrollIntoView()")
+    page.locator(".pinned p").wait_for()
+    assert page.locator(".pinned p").inner_text() == player.round()["events"][0]["attempt"]
+
+
+def test_a_seed_that_is_none_is_said_beside_its_field(player: Player, noted: list[str]) -> None:
+    page = player.page
+    page.get_by_text("Play the same round as others").click()
+    page.get_by_label("Seed").fill("team lunch \u00e4")
+    page.get_by_label("Seed").press("Enter")
+    page.get_by_role("alert").filter(has_text="letters, digits").wait_for()
+    assert page.evaluate("document.activeElement.getAttribute('aria-invalid')") == "true"
+    page.keyboard.type("x")
+    until(page, "!document.querySelector('[aria-invalid=true]')")
+    assert page.locator("details.seed[open]").count() == 1
+    noted.clear()
+
+
+def test_settings_hold_whatever_address_the_server_has_the_next_time(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """A browser keeps its own storage by port, and the port changes: so the server keeps them."""
+    for is_first in (True, False):
+        context = chromium.new_context()
+        page = context.new_page()
+        with lab_server(tmp_path) as server:
+            page.goto(server.address)
+            page.wait_for_selector("h1")
+            page.get_by_role("button", name="Settings").click()
+            dark, keys = page.get_by_label("Dark"), page.get_by_label("Single-key shortcuts")
+            assert (dark.is_checked(), keys.is_checked()) == (not is_first, is_first)
+            if is_first:
+                dark.check()
+                keys.uncheck()
+                page.wait_for_load_state("networkidle")
+            page.keyboard.press("Escape")
+            page.keyboard.press("?")
+            assert page.locator("dialog[open]").count() == 0
+            assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        context.close()

@@ -86,6 +86,7 @@ def _show_near(book: Book, number: str) -> NearShown | None:
     return NearShown(
         near.id,
         near.attempt,
+        tuple(map(str, near.answers)),
         str(near.phase),
         str(near.identity),
         _show_key(near),

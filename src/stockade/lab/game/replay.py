@@ -235,6 +235,7 @@ def _missing(floor: PolicyFloor, score: Rates, unwatched: int) -> Iterable[str]:
         wrong = rate.total - rate.right
         if wrong * 100 > most * rate.total:
             takes = f"{most} %" if most else "none"
-            yield f"{wrong} {what} of {rate.total}, where {floor.grade} takes {takes}"
+            fault = what.removesuffix("s") if wrong == 1 else what
+            yield f"{wrong} {fault} of {rate.total}, where {floor.grade} takes {takes}"
     if floor.watched and unwatched:
         yield f"{unwatched} let through by the wrong door"

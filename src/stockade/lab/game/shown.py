@@ -76,6 +76,7 @@ class NearShown(Struct, frozen=True):
 
     scenario: str
     attempt: str
+    answers: tuple[str, ...]
     phase: str
     identity: str
     key: KeyShown

@@ -15,6 +15,12 @@ from stockade.lab.progress.database import Database
 
 DEFAULT_NAME = "you"
 LONGEST_NAME = 40
+# What a learner may set, each with its words; the first holds until another is set.
+_SETTINGS: dict[str, tuple[str, ...]] = {
+    "clock": CLOCKS,
+    "theme": ("system", "light", "dark"),
+    "shortcuts": ("on", "off"),
+}
 
 
 class Missing(UserError):  # noqa: N818
@@ -75,22 +81,31 @@ class People:
 
     def clock(self, learner: str) -> Clock:
         """The clock setting, `on` if none was made."""
-        rows = self._database.rows("SELECT value FROM settings WHERE learner = ? AND name = 'clock'", learner)
-        return cast(Clock, rows[0]["value"]) if rows else "on"
+        return cast(Clock, self.settings(learner)["clock"])
 
-    def set_clock(self, learner: str, clock: str) -> Clock:
-        """Keep a clock setting; it is for rounds that begin later.
+    def settings(self, learner: str) -> dict[str, str]:
+        """All that can be set, as it is."""
+        rows = self._database.rows("SELECT name, value FROM settings WHERE learner = ?", learner)
+        kept = {row["name"]: str(row["value"]) for row in rows}
+        return {
+            name: kept[name] if kept.get(name) in words else words[0] for name, words in _SETTINGS.items()
+        }
+
+    def change_settings(self, learner: str, wanted: dict[str, str]) -> dict[str, str]:
+        """Keep what is set anew; a clock is for rounds that begin later.
 
         Raises:
-            UserError: It is none.
+            UserError: There is no such setting, or it has no such word.
         """
-        if clock not in CLOCKS:
-            raise UserError("bad-setting", f"the clock is one of {', '.join(CLOCKS)}")
+        for name, value in wanted.items():
+            words = _SETTINGS.get(name, ())
+            if value not in words:
+                raise UserError("bad-setting", f"the setting {name} is one of {', '.join(words)}")
         self.find(learner)
         with self._database.change() as change:
-            change.execute(
-                "INSERT INTO settings VALUES (?, 'clock', ?) "
+            change.executemany(
+                "INSERT INTO settings VALUES (?, ?, ?) "
                 "ON CONFLICT (learner, name) DO UPDATE SET value = excluded.value",
-                (learner, clock),
+                [(learner, name, value) for name, value in wanted.items()],
             )
-        return clock
+        return self.settings(learner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 from starlette.routing import Route
 
 from stockade import __version__
@@ -26,7 +27,9 @@ _YEAR_S = 365 * 86_400
 
 
 class Settings(Struct, forbid_unknown_fields=True):
-    clock: str
+    clock: str | None = None
+    theme: str | None = None
+    shortcuts: str | None = None
 
 
 class Name(Struct, forbid_unknown_fields=True):
@@ -54,7 +57,7 @@ def routes(lab: Lab) -> list[Route]:
             "live": lab.live.state(),
             "open_round": store.play.open_round(learner.id),
             "due": store.review.due_count(learner.id, now),
-            "settings": {"clock": store.people.clock(learner.id)},
+            "settings": store.people.settings(learner.id),
             "progress": store.review.tally(learner.id),
         }
 
@@ -64,8 +67,10 @@ def routes(lab: Lab) -> list[Route]:
 
     async def settings(request: Request) -> Response:
         wanted = await read_body(request, Settings)
-        clock = await lab.as_learner(request, lambda who, _now: store.people.set_clock(who.id, wanted.clock))
-        return answered({"clock": clock})
+        given = {name: value for name, value in asdict(wanted).items() if value is not None}
+        return answered(
+            await lab.as_learner(request, lambda who, _now: store.people.change_settings(who.id, given))
+        )
 
     async def learners(request: Request) -> Response:
         wanted = await read_body(request, Name)

@@ -74,7 +74,7 @@ def test_one_line_less_is_one_breakage_and_one_grade_less() -> None:
     told = replay_text(text, bank())
     assert [one.id for one in told.breakages] == ["E009"]
     assert told.grade_word == "A"
-    assert told.why_grade == "A, not S: 1 breakages of 74, where S takes none."
+    assert told.why_grade == "A, not S: 1 breakage of 74, where S takes none."
 
 
 def test_the_catalogue_stays_and_the_rest_stands_alone() -> None:

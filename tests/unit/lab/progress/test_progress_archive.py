@@ -27,7 +27,7 @@ def fill(store: Store, name: str) -> str:
     store.play.put_note(me, number, "why", "note")
     store.desk.add_gap(me, "gap", "E001", START)
     store.desk.put_draft(me, "version: 1\n", START)
-    store.people.set_clock(me, "double")
+    store.people.change_settings(me, {"clock": "double"})
     return me
 
 

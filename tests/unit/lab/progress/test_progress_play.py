@@ -136,13 +136,13 @@ def test_an_open_round_has_no_debrief(store: Store, me: str) -> None:
 
 def test_the_clock_setting_is_for_later_rounds(store: Store, me: str) -> None:
     before = store.play.begin_round(me, 4, "a", START)
-    store.people.set_clock(me, "double")
+    store.people.change_settings(me, {"clock": "double"})
     assert store.play.round(me, before.id, START).clock_s == 40
     assert store.play.begin_round(me, 4, "a", START).clock_s == 80
-    store.people.set_clock(me, "off")
+    store.people.change_settings(me, {"clock": "off"})
     assert store.play.begin_round(me, 4, "a", START).clock_s is None
     with pytest.raises(UserError, match="bad-setting"):
-        store.people.set_clock(me, "faster")
+        store.people.change_settings(me, {"clock": "faster"})
     assert store.people.clock(me) == "off"
 
 

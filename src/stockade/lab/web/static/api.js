@@ -21,7 +21,7 @@ async function call(method, path, body) {
       cache: "no-store",
     });
   } catch {
-    throw new Refused(0, { error: "no-server", message: "The lab's server does not answer. Is `stockade lab` still running?" });
+    throw new Refused(0, { error: "no-server", message: "The lab's server does not answer. If it was started again, open the address that it has printed now." });
   }
   const said = await answer.json().catch(() => null);
   if (answer.ok) return said;
@@ -34,7 +34,7 @@ const put = (path, body) => call("PUT", path, body);
 
 export const api = {
   state: () => get("/state"),
-  setClock: (clock) => put("/settings", { clock }),
+  changeSettings: (changed) => put("/settings", changed),
   switchLearner: (name) => post("/learners", { name }),
   card: () => get("/card"),
   startRound: (tier, seed) => post("/rounds", seed ? { tier, seed } : { tier }),

@@ -30,7 +30,7 @@ function pageOf([name = "", id, part]) {
   if (name === "policy") return html`<${PolicyPage} />`;
   if (name === "progress") return html`<${ProgressPage} />`;
   if (name === "workshop") return html`<${WorkshopPage} />`;
-  if (name === "about") return html`<${AboutPage} />`;
+  if (name === "about") return html`<${AboutPage} at=${id} />`;
   if (name === "reference") return html`<${ReferencePage} />`;
   if (name === "") return html`<${StartPage} />`;
   return html`<main class="page" id="main"><h1>No such page</h1><p><a href=${href()}>To the start</a></p></main>`;
@@ -38,19 +38,20 @@ function pageOf([name = "", id, part]) {
 
 function Shell() {
   const route = useRoute();
-  const { state } = useLab();
+  const { state, playing } = useLab();
   const [open, setOpen] = useState(null);
   const close = () => setOpen(null);
   useKeys((key) => key === "?" && (setOpen("help"), true));
+  const here = route[0] === "round" ? (playing === "drill" ? "drill" : "") : route[0] ?? "";
   useFocusOnPage(route);
-  const here = route[0] === "round" ? "" : route[0] ?? "";
+  useHereInView(here);
   return html`<a class="skip" href="#main" onClick=${skip}>Skip to the page</a>
     <header class="top">
       <a class="brand" href=${href()}>Stockade <span>lab</span></a>
       <nav aria-label="Pages"><ul>${PAGES.map(([name, text]) => html`<li>
         <a href=${name ? href(name) : href()} aria-current=${name === here ? "page" : undefined}>${text}</a></li>`)}</ul></nav>
       <div class="tools">
-        <button type="button" class="quiet" onClick=${() => setOpen("learner")}><span class="unseen">Learner: </span>${state.learner.name}</button>
+        <button type="button" class="quiet" onClick=${() => setOpen("learner")}><span class="soft">Learner:</span> ${state.learner.name}</button>
         <button type="button" class="quiet" onClick=${() => setOpen("settings")}>Settings</button>
         <button type="button" class="quiet" onClick=${() => setOpen("help")}>Keys <kbd aria-hidden="true">?</kbd></button>
       </div>
@@ -66,6 +67,14 @@ function skip(event) {
   const main = document.getElementById("main");
   main.tabIndex = -1;
   main.focus();
+}
+
+/** On a narrow screen the header is one line that scrolls: the page that is open is to be seen in it. */
+function useHereInView(here) {
+  useLayoutEffect(() => {
+    const link = document.querySelector(".top a[aria-current]"), top = document.querySelector(".top");
+    if (link) top.scrollLeft = link.offsetLeft - top.clientWidth / 3;
+  }, [here]);
 }
 
 /** A new page begins at its heading, as a loaded one would. */

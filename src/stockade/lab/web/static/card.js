@@ -19,28 +19,43 @@ export function useCard() {
 
 const isNarrow = () => matchMedia("(max-width: 1099px)").matches;
 
-/** @param {{line: number | null, last: number | null}} props the lines to lead to, once an answer or a hint names them */
-export function CardPanel({ line, last }) {
+/**
+ * @param {{event: number, line: number | null, last: number | null}} props the event, and the lines to lead to once an
+ * answer or a hint names them; they go before what is searched for
+ */
+export function CardPanel({ event, line, last }) {
   const card = useCard();
   const [open, setOpen] = useState(!isNarrow());
   const [words, setWords] = useState("");
   const [hit, setHit] = useState(0);
+  const [searching, setSearching] = useState(false);
   const lines = useRef(null);
   const summary = useRef(null);
   const hits = useMemo(() => findLines(card?.lines ?? [], words), [card, words]);
   useEffect(() => setHit(0), [words]);
-  const target = words.trim() ? hits[hit] : line;
-  const end = words.trim() ? target : last ?? line;
+  useEffect(() => setSearching(!line && Boolean(words.trim())), [event, line]);
+  const target = searching ? hits[hit] : line;
+  const end = searching ? target : last ?? line;
   useEffect(() => {
-    if (target && open && lines.current) showLine(lines.current, target);
-  }, [target, open, card]);
+    if (!open || !lines.current) return;
+    if (target) showLine(lines.current, target);
+    else if (!words.trim()) showStart(lines.current, card.lines);
+  }, [target, open, card, event]);
   useKeys((key) => {
     if (key !== "p") return false;
     setOpen(true);
     requestAnimationFrame(() => lines.current?.focus());
     return true;
   });
-  const step = (by) => hits.length && setHit((hit + by + hits.length) % hits.length);
+  const search = (text) => {
+    setWords(text);
+    setSearching(Boolean(text.trim()));
+  };
+  const step = (by) => {
+    if (!hits.length) return;
+    if (searching) setHit((hit + by + hits.length) % hits.length);
+    setSearching(true);
+  };
   const onKey = (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
@@ -49,7 +64,7 @@ export function CardPanel({ line, last }) {
   return html`<details class="panel card" open=${open} onToggle=${(event) => setOpen(event.currentTarget.open)}>
     <summary ref=${summary}><h2>Policy card</h2> <span class="soft">${card?.name ?? ""}</span></summary>
     ${card && html`<div class="find"><label><span>Find</span> <input type="search" value=${words} autocomplete="off" spellcheck="false"
-        onInput=${(event) => setWords(event.currentTarget.value)} onKeyDown=${onKey} /></label>
+        onInput=${(event) => search(event.currentTarget.value)} onKeyDown=${onKey} /></label>
       <button type="button" class="quiet" onClick=${() => step(-1)} disabled=${!hits.length} aria-label="Hit before">↑</button>
       <button type="button" class="quiet" onClick=${() => step(1)} disabled=${!hits.length} aria-label="Next hit">↓</button>
       <span class="soft" role="status">${words.trim() ? (hits.length ? `${hit + 1} of ${hits.length}, line ${hits[hit]}` : "no hit") : ""}</span></div>
@@ -76,4 +91,10 @@ function findLines(lines, words) {
 function showLine(box, number) {
   const line = box.querySelectorAll("li")[number - 1];
   if (line) box.scrollTop = line.offsetTop - box.clientHeight / 3;
+}
+
+/** Where the rules begin. What the author wrote above, for authors, is there for who scrolls up. */
+function showStart(box, lines) {
+  const line = box.querySelectorAll("li")[lines.findIndex((one) => one.startsWith("rules:"))];
+  box.scrollTop = line ? line.offsetTop : 0;
 }

@@ -8,7 +8,8 @@ import { groupControls } from "./words.js";
 export function ControlGroup({ controls, chosen, choose }) {
   const groups = useMemo(() => groupControls(controls), [controls]);
   const [filter, setFilter] = useState("");
-  const [told, setTold] = useState(recall("control-help", !matchMedia("(max-width: 40rem)").matches));
+  const [told, setTold] = useState(recall("control-help", false));
+  const [at, setAt] = useState(null);
   const box = useRef(null);
   const field = useRef(null);
   const wanted = filter.trim().toLowerCase();
@@ -46,6 +47,10 @@ export function ControlGroup({ controls, chosen, choose }) {
     const decision = box.current.closest("form").querySelector("input[name=decision]:checked, input[name=decision]");
     decision.focus();
   };
+  const look = (event) => {
+    const input = event.target.closest("label.control")?.querySelector("input");
+    if (input) setAt(input.value);
+  };
   const tell = (event) => {
     setTold(event.currentTarget.checked);
     keep("control-help", event.currentTarget.checked);
@@ -57,7 +62,8 @@ export function ControlGroup({ controls, chosen, choose }) {
     <label class="switch"><input type="checkbox" checked=${told} onChange=${tell} /> What each means</label></div>
     <p class="unseen" role="status">${wanted ? `${found.length} ${found.length === 1 ? "control fits" : "controls fit"}` : ""}</p>
     ${chosen && !found.some((one) => one.word === chosen) && html`<p class="help-line">Chosen: <strong>${chosen}</strong></p>`}
-    <div class="control-groups">${groups.map((group) => {
+    ${!told && html`<p class="help-line meant" aria-hidden="true">${meant(controls, at ?? chosen)}</p>`}
+    <div class="control-groups" onPointerMove=${look} onPointerLeave=${() => setAt(null)} onFocusIn=${look} onFocusOut=${() => setAt(null)}>${groups.map((group) => {
       const shown = group.controls.filter(fits);
       return shown.length > 0 && html`<div class="control-group" role="group" aria-label=${group.name} key=${group.name}><p class="label" aria-hidden="true">${group.name}</p>
         ${shown.map((one) => html`<label class="choice control" key=${one.word} title=${one.unless}>
@@ -67,4 +73,10 @@ export function ControlGroup({ controls, chosen, choose }) {
             <small id=${`help-${one.word}`}>${one.help}</small></span></label>`)}</div>`;
     })}</div>
     ${!found.length && html`<p class="soft">No control has these letters.</p>`}</fieldset>`;
+}
+
+/** One line for the control that is pointed at, has the focus or is chosen; the line is there before, so that nothing jumps. */
+function meant(controls, word) {
+  const one = controls.find((control) => control.word === word);
+  return one ? html`<strong>${one.word}</strong>: ${one.help}` : "Point at a control, or go to it, to read what it means.";
 }

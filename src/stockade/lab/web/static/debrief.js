@@ -2,12 +2,14 @@
 
 import { html, useEffect, useState } from "./vendor/preact-htm.js";
 import { api, links } from "./api.js";
-import { startDrill } from "./drill.js";
+import { DrillFault, startDrill } from "./drill.js";
 import { Explanation, headline } from "./feedback.js";
-import { Fault, useLab, useLoaded } from "./lab.js";
+import { Fault, useLab, useLoaded, usePlaying } from "./lab.js";
 import { EgressLog } from "./log.js";
 import { RiskMap } from "./map.js";
+import { NoRound } from "./play.js";
 import { GapLog, Questions } from "./review.js";
+import { answered } from "./round.js";
 import { go, href } from "./router.js";
 import { Meaning, Sensitivity } from "./sensitivity.js";
 import { tellOtherTabs } from "./tabs.js";
@@ -18,9 +20,10 @@ export function DebriefPage({ id }) {
   const { state } = useLab();
   const { value: debrief, error, again } = useLoaded(() => api.debrief(id), [id]);
   const { value: round } = useLoaded(() => api.round(id), [id]);
+  usePlaying(round?.kind);
   useEffect(() => void (document.title = "Debrief · Stockade lab"), []);
   if (!debrief || !round) {
-    return html`<main class="page" id="main"><h1>Debrief</h1>${error && html`<${Fault} error=${error} again=${again} />`}</main>`;
+    return html`<main class="page" id="main"><h1>Debrief</h1>${error && html`<${NoRound} error=${error} again=${again} />`}</main>`;
   }
   const attempts = new Map(round.events.map((one) => [one.index, one]));
   return html`<main class="page wide" id="main">
@@ -40,18 +43,21 @@ export function DebriefPage({ id }) {
       <${ByClass} list=${debrief.by_class} />
     </div>
     <${Missed} list=${debrief.missed} attempts=${attempts} />
-    <${Next} round=${round} />
+    <${Next} round=${round} missed=${debrief.missed.length} grade=${debrief.grade} />
     <div class="drawn"><${EgressLog} round=${round} open=${() => go("round", id)} /><${RiskMap} round=${round} words=${state.words} /></div>
-    <${Questions} id=${id} questions=${debrief.questions} /><${GapLog} from=${id} first=${debrief.gap_log} />
+    <${Questions} id=${id} questions=${debrief.questions} missed=${debrief.missed.length} /><${GapLog} from=${id} first=${debrief.gap_log} />
   </main>`;
 }
 
 function Result({ round, debrief }) {
+  const isDrill = round.kind === "drill";
+  const calls = answered(round);
+  const right = calls.filter((one) => wholeOf(one.feedback.right) === true).length;
   return html`<section class="panel result">
     ${debrief.grade && html`<p class="grade" aria-label=${`Grade ${debrief.grade}`}>${debrief.grade}</p>`}
-    <div><h2>${round.kind === "drill" ? "Drill" : `Tier ${round.tier}`}: ${debrief.percent == null ? "" : `${Number(debrief.percent).toFixed(1)} %`}</h2>
+    <div><h2>${isDrill ? `Drill: ${right} of ${calls.length} all right` : `Tier ${round.tier}: ${debrief.percent == null ? "" : `${Number(debrief.percent).toFixed(1)} %`}`}</h2>
       ${debrief.why_grade && html`<p>${debrief.why_grade}</p>`}
-      <p class="soft">${debrief.points} points, best streak ${round.best_streak}. Seed <code>${round.seed}</code>, bank <code>${round.bank_digest.slice(0, 12)}</code>.</p></div>
+      <p class="soft">${isDrill ? "A drill has no points and no grade; best" : `${debrief.points} points, best`} streak ${round.best_streak}. Seed <code>${round.seed}</code>, bank <code>${round.bank_digest.slice(0, 12)}</code>.</p></div>
   </section>`;
 }
 
@@ -92,12 +98,16 @@ function Missed({ list, attempts }) {
     })}</section>`;
 }
 
-function Next({ round }) {
-  const { refresh } = useLab();
+/** What to do next: what was missed, else the next tier after a good grade, else the same again. */
+function Next({ round, missed, grade }) {
+  const { state, refresh } = useLab();
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
+  const isDrill = round.kind === "drill";
+  const higher = !isDrill && "SA".includes(grade ?? "-") && state.tiers.some((one) => one.tier === round.tier + 1);
   const start = async (act) => {
     setBusy(true);
+    setFault(null);
     try {
       await act();
     } catch (error) {
@@ -105,16 +115,19 @@ function Next({ round }) {
     }
     setBusy(false);
   };
-  const again = async () => {
-    const fresh = await api.startRound(round.tier);
+  const play = async (tier) => {
+    const fresh = await api.startRound(tier);
     await refresh();
     tellOtherTabs();
     go("round", fresh.id);
   };
+  const ways = [
+    missed > 0 && ["Drill what you missed", () => startDrill("missed", refresh)],
+    higher && [`Next round, tier ${round.tier + 1}`, () => play(round.tier + 1)],
+    isDrill ? ["Next drill", () => startDrill("due", refresh)] : [`${higher ? "Another" : "Next"} round, tier ${round.tier}`, () => play(round.tier)],
+  ].filter(Boolean);
   return html`<section class="panel" aria-label="What next">
-    <p class="actions"><button type="button" class="primary" disabled=${busy} onClick=${() => start(() => startDrill("missed", refresh))}>Drill what you missed</button>
-      ${round.kind === "drill" ? html`<button type="button" disabled=${busy} onClick=${() => start(() => startDrill("due", refresh))}>Next drill</button>`
-        : html`<button type="button" disabled=${busy} onClick=${() => start(again)}>Next round, tier ${round.tier}</button>`}
+    <p class="actions">${ways.map(([text, act], at) => html`<button key=${text} type="button" class=${at ? "" : "primary"} disabled=${busy} onClick=${() => start(act)}>${text}</button>`)}
       <a class="button" href=${href()}>To the start</a></p>
-    ${fault && html`<${Fault} error=${fault} />`}</section>`;
+    ${fault && html`<${DrillFault} error=${fault} />`}</section>`;
 }

@@ -19,6 +19,12 @@ export const startDrill = async (kind, refresh) => {
   go("round", round.id);
 };
 
+/** That there is nothing to drill is no fault. */
+export function DrillFault({ error }) {
+  if (error.code !== "nothing-to-drill") return html`<${Fault} error=${error} />`;
+  return html`<p class="banner" role="alert">Nothing of this kind to drill now: a drill takes events that you have met or missed in a round.</p>`;
+}
+
 export function DrillButtons() {
   const { state, refresh } = useLab();
   const [busy, setBusy] = useState(false);
@@ -33,7 +39,7 @@ export function DrillButtons() {
     }
     setBusy(false);
   };
-  return html`${fault && html`<${Fault} error=${fault} />`}<ul class="drills">${KINDS.map(([kind, text, help]) => html`<li><button type="button" disabled=${busy} onClick=${() => start(kind)}>
+  return html`${fault && html`<${DrillFault} error=${fault} />`}<ul class="drills">${KINDS.map(([kind, text, help]) => html`<li><button type="button" disabled=${busy} onClick=${() => start(kind)}>
     ${text}${kind === "due" ? ` (${state.due})` : ""}</button><span>${help}</span></li>`)}</ul>`;
 }
 

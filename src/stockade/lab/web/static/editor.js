@@ -26,7 +26,7 @@ export function Editor({ text, change, marked, field }) {
     }
     if (event.key !== "Shift") leaving.current = false;
   };
-  const worst = new Map(marked.map((one) => [one.line, one.severity]));
+  const worst = new Map([...marked].sort((one) => (one.severity === "error" ? 1 : -1)).map((one) => [one.line, one.severity]));
   return html`<div class="editor">
     <div class="numbers" ref=${numbers} aria-hidden="true">${Array.from({ length: lines }, (_, at) => html`<span class=${worst.has(at + 1) ? `marked ${worst.get(at + 1)}` : ""}>${at + 1}</span>`)}</div>
     <textarea id="policy-text" ref=${field} value=${text} wrap="off" spellcheck="false" autocapitalize="off" autocomplete="off" rows="24" aria-describedby="editor-help"

@@ -18,7 +18,7 @@ export function EventView({ event, number, count, title, aside }) {
       <div><dt>Identity</dt><dd><span class=${`tag ${event.identity === "grader" ? "strong" : ""}`}>${event.identity}</span></dd></div>
       <div><dt>Entry</dt><dd><span class="tag">${event.entry}</span> ${ENTRY[event.entry] ?? ""}</dd></div>
     </dl>
-    <h3 class="label">Attempt</h3>
+    <h3 class="label unseen">Attempt</h3>
     <${RequestLine} text=${event.attempt} label="Attempt" />
     <dl class="more">
       ${event.answers?.length > 0 && html`<dt>The name resolves to</dt><dd><code>${event.answers.map((one, at) => html`${at ? ", " : ""}<${Foreign} text=${one} />`)}</code></dd>`}
@@ -26,13 +26,13 @@ export function EventView({ event, number, count, title, aside }) {
       ${event.sni && html`<dt>Name in the TLS hello</dt><dd><code><${Foreign} text=${event.sni} /></code></dd>`}
       ${event.carries && html`<dt>A look inside shows</dt><dd><${Foreign} text=${event.carries} /></dd>`}
     </dl>
-    ${event.stated_reason && html`<figure class="reason"><figcaption>The agent says</figcaption>
+    ${event.stated_reason && html`<figure class="reason"><figcaption>The ${event.identity} says</figcaption>
       <blockquote><p><${Foreign} text=${event.stated_reason} /></p></blockquote></figure>`}
   </section>`;
 }
 
 function Background({ lines, open }) {
-  return html`<details class="background" open=${open}><summary>Other traffic of this executor, decided already <span class="soft">(${lines.length} lines, of no account for the answer)</span></summary>
+  return html`<details class="background" open=${open}><summary>Other traffic, decided already <span class="soft">(${lines.length} lines, of no account for the answer${lines.length > 2 ? "; scroll for more" : ""})</span></summary>
     <ol tabindex="0" aria-label="Other traffic">${lines.map((one) => html`<li><time>${one.time}</time>
       <${VerdictMark} verdict=${one.verdict} /><code><${Foreign} text=${one.text} /></code></li>`)}</ol></details>`;
 }

@@ -56,13 +56,14 @@ export function Explanation({ feedback }) {
     <dl>
       <dt>What decides</dt><dd class="cue"><${Foreign} text=${cue} /></dd>
       <dt>Why</dt><dd><${Sentence} text=${why} /></dd>
-      <dt>What happened</dt><dd><${Foreign} text=${event} />${technique && technique !== "none" && html` <span class="tag">${technique}</span>`}</dd>
+      <dt>What was tried</dt><dd><${Foreign} text=${event} />${technique && technique !== "none" && html`<br /><span class="soft">technique</span> <span class="tag">${technique}</span>`}</dd>
       <dt>It rests on</dt><dd><${RestsOn} rests=${rests} /></dd>
       <dt>The engine says</dt><dd><${VerdictMark} verdict=${engine.verdict} /> <code>${engine.reason}</code> <${Sentence} text=${engine.why} />
         ${engine.verdict !== key.decision && html`<p class="soft">It says so of the line alone. What decides is inside, and the key goes by that.</p>`}</dd>
       <dt>Source</dt><dd><${Foreign} text=${source} /> <span class="soft">(${scenario})</span></dd>
     </dl>
     ${near && html`<section class="near"><h3>Its near-pair <span class="soft">${near.scenario}</span></h3><${RequestLine} text=${near.attempt} label="Attempt of the near-pair" />
+      ${near.answers.length > 0 && html`<p><span class="soft">The name resolves to</span> <code><${Foreign} text=${near.answers.join(", ")} /></code></p>`}
       <p><span class="tag">${near.phase}</span> <span class="tag">${near.identity}</span> <${VerdictMark} verdict=${near.key.decision} /> <${RiskMark} risk=${near.key.risk} /> <code>${near.key.control}</code></p>
       <p><${Sentence} text=${near.difference} /></p></section>`}
   </div>`;

@@ -1,9 +1,8 @@
 /** The keyboard scheme. */
 
-import { html, useState } from "./vendor/preact-htm.js";
+import { html } from "./vendor/preact-htm.js";
 import { Dialog } from "./dialog.js";
-import { shortcutsOn, switchShortcuts } from "./keys.js";
-import { useLab } from "./lab.js";
+import { Fault, useLab, useSettings } from "./lab.js";
 import { groupControls, riskKey } from "./words.js";
 
 const Key = ({ children }) => html`<kbd>${children}</kbd>`;
@@ -36,11 +35,8 @@ export function HelpDialog({ onClose }) {
 }
 
 export function ShortcutSwitch() {
-  const [on, setOn] = useState(shortcutsOn());
-  const change = (event) => {
-    switchShortcuts(event.currentTarget.checked);
-    setOn(event.currentTarget.checked);
-  };
-  return html`<label class="switch"><input type="checkbox" checked=${on} onChange=${change} />
-    Single-key shortcuts</label>`;
+  const { settings, change, fault } = useSettings();
+  return html`<label class="switch"><input type="checkbox" checked=${settings.shortcuts === "on"}
+    onChange=${(event) => change({ shortcuts: event.currentTarget.checked ? "on" : "off" })} /> Single-key shortcuts</label>
+    ${fault && html`<${Fault} error=${fault} />`}`;
 }

@@ -1,4 +1,4 @@
-/** Small things kept in this browser alone: theme, shortcuts, what is half typed. What counts is on the server. */
+/** Small things kept in this browser: the tier last played, what is half typed. What counts is on the server. */
 
 /** @param {string} name @param {any} fallback */
 export function recall(name, fallback, store = localStorage) {
@@ -17,5 +17,25 @@ export function keep(name, value, store = localStorage) {
     else store.setItem(`stockade-${name}`, JSON.stringify(value));
   } catch {
     // Storage forbidden or full: the choice lasts until the page is left.
+  }
+}
+
+/** A file of the browser's own making: nothing is asked of the server. @param {string | Blob} data @param {string} name */
+export function saveAs(data, name, type = "application/json") {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([data], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+/** Colors. The server keeps them; the copy here is for the first paint (theme.js). @param {"system" | "light" | "dark"} theme */
+export function paint(theme) {
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  try {
+    if (localStorage.getItem("stockade-theme") !== theme) localStorage.setItem("stockade-theme", theme);
+  } catch {
+    // Storage forbidden: until the server has answered, the system's choice holds.
   }
 }

@@ -4,15 +4,12 @@
  */
 
 import { useLayoutEffect, useRef } from "./vendor/preact-htm.js";
-import { keep, recall } from "./kept.js";
 
-let on = recall("shortcuts", true);
+let on = true;
 
-export const shortcutsOn = () => on;
-
+/** Here and now; the server keeps it. */
 export function switchShortcuts(value) {
   on = value;
-  keep("shortcuts", value);
 }
 
 const TEXT = "textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=button])";

@@ -2,12 +2,16 @@
 
 import { createContext, html, useContext, useEffect, useState } from "./vendor/preact-htm.js";
 import { api } from "./api.js";
-import { useOtherTabs } from "./tabs.js";
+import { paint } from "./kept.js";
+import { switchShortcuts } from "./keys.js";
+import { tellOtherTabs, useOtherTabs } from "./tabs.js";
 
 /**
  * @typedef {object} Lab
  * @property {any} state what GET /api/state said
  * @property {() => Promise<void>} refresh
+ * @property {"round" | "drill" | null} playing what the page that is open shows
+ * @property {(kind: "round" | "drill" | null) => void} setPlaying
  */
 const LabContext = createContext(null);
 
@@ -17,9 +21,12 @@ export const useLab = () => useContext(LabContext);
 export function LabProvider({ children }) {
   const [state, setState] = useState(null);
   const [fault, setFault] = useState(null);
+  const [playing, setPlaying] = useState(null);
   const refresh = async () => {
     try {
-      setState(await api.state());
+      const now = await api.state();
+      apply(now.settings);
+      setState(now);
       setFault(null);
     } catch (error) {
       setFault(error);
@@ -37,8 +44,40 @@ export function LabProvider({ children }) {
   if (!state) {
     return fault ? html`<main class="page" id="main"><h1>Stockade lab</h1><${Fault} error=${fault} again=${refresh} /></main>` : null;
   }
-  return html`<${LabContext.Provider} value=${{ state, refresh }}>
+  return html`<${LabContext.Provider} value=${{ state, refresh, playing, setPlaying }}>
     ${fault && html`<${Fault} error=${fault} again=${refresh} />`}${children}<//>`;
+}
+
+function apply({ theme, shortcuts }) {
+  paint(theme);
+  switchShortcuts(shortcuts === "on");
+}
+
+/** Tell the header what is played. @param {"round" | "drill" | undefined} kind */
+export function usePlaying(kind) {
+  const { setPlaying } = useLab();
+  useEffect(() => {
+    setPlaying(kind ?? null);
+    return () => setPlaying(null);
+  }, [kind]);
+}
+
+/** Settings of the learner, kept on the server, so that they hold whatever address it has the next time. */
+export function useSettings() {
+  const { state, refresh } = useLab();
+  const [fault, setFault] = useState(null);
+  const change = async (changed) => {
+    apply({ ...state.settings, ...changed }); // at once: the next key may be one that is switched off
+    try {
+      await api.changeSettings(changed);
+      setFault(null);
+      tellOtherTabs();
+    } catch (error) {
+      setFault(error);
+    }
+    await refresh();
+  };
+  return { settings: state.settings, change, fault };
 }
 
 /** A refusal or a fault, said plainly. */

@@ -68,6 +68,7 @@ function useWaiting(busy) {
 function sayResult(result) {
   if (result.state !== "done") return `It did not run: ${result.why}`;
   const arrived = result.arrived.length ? `${result.arrived.length} arrived at the target` : "nothing arrived at the target";
+  if (result.leaked?.length) return `It ran, and leaked though the ledger says that it was refused: ${result.leaked.join("; ")}`;
   return `It ran: ${result.record?.verdict ?? "no record"}, ${arrived}.`;
 }
 
@@ -80,7 +81,7 @@ export function LiveResult({ result }) {
       <section><h4>What the worker saw</h4>${result.saw.length ? html`<ol class="saw">${result.saw.map((one) => html`<li><span class="tag">${one.step}</span> <${Foreign} text=${one.text} /></li>`)}</ol>` : html`<p>Nothing.</p>`}</section>
       <section><h4>What arrived at the target</h4><${Arrivals} result=${result} /></section>
     </div>
-    ${result.leaked?.length > 0 && html`<div class="fault"><strong>It leaked, though the ledger says that it was refused:</strong> ${result.leaked.join("; ")}. Please report this.</div>`}
+    ${result.leaked?.length > 0 && html`<div class="fault"><strong>It leaked, though the ledger says that it was refused:</strong> <${Foreign} text=${result.leaked.join("; ")} />. Please report this.</div>`}
     <${Agreement} agrees=${result.agrees} />
     <p class="soft">Run <code>${result.run}</code>, ${Math.round(result.ms)} ms; its ledger is ${result.closing?.complete ? "closed and complete" : "not complete"}.</p>`;
 }

@@ -8,10 +8,10 @@ import { CardPanel } from "./card.js";
 import { Clock } from "./clock.js";
 import { EventView } from "./event.js";
 import { Feedback } from "./feedback.js";
-import { Hints } from "./hints.js";
+import { HintButton, HintsTaken } from "./hints.js";
 import { keep, recall } from "./kept.js";
 import { useKeys } from "./keys.js";
-import { Fault, useLab, useLoaded } from "./lab.js";
+import { Fault, useLab, useLoaded, usePlaying } from "./lab.js";
 import { EgressLog } from "./log.js";
 import { RiskMap } from "./map.js";
 import { eventAt, feedbackOf, firstOpen, isDone, withFeedback, withHint } from "./round.js";
@@ -22,10 +22,17 @@ import { shown, wholeOf } from "./words.js";
 export function PlayPage({ id }) {
   const { value: round, error, again, set } = useLoaded(() => api.round(id), [id]);
   useOtherTabs(again);
+  usePlaying(round?.kind);
   if (!round) {
-    return html`<main class="page" id="main"><h1>Round</h1>${error && html`<${Fault} error=${error} again=${again} />`}</main>`;
+    return html`<main class="page" id="main"><h1>Round</h1>${error && html`<${NoRound} error=${error} again=${again} />`}</main>`;
   }
   return html`<${Round} round=${round} set=${set} again=${again} fault=${error} />`;
+}
+
+/** A round of another learner, or one that was thrown away, does not come by trying again. */
+export function NoRound({ error, again }) {
+  if (error.code !== "no-such-round") return html`<${Fault} error=${error} again=${again} />`;
+  return html`<p class="banner">You have no such round: it may be another learner’s, or was removed. <a href=${href()}>To the start</a></p>`;
 }
 
 function Round({ round, set, again, fault }) {
@@ -94,7 +101,6 @@ function Round({ round, set, again, fault }) {
 
   useKeys((key) => {
     if (key === "n" && feedback) return next(), true;
-    if (key === "h" && event && !feedback && !closed && event.hints.left) return takeHint(), true;
     return false;
   });
 
@@ -109,13 +115,14 @@ function Round({ round, set, again, fault }) {
         <${EventView} event=${event} number=${index + 1} count=${round.count} title=${title}
           aside=${!feedback && html`<${Clock} limit_s=${round.clock_s} event=${event} />`} />
       </div>
-      <aside class="beside" aria-label="Policy card"><${CardPanel} ...${placeOnCard(event, feedback)} /></aside>
+      <aside class="beside" aria-label="Policy card"><${CardPanel} event=${index} ...${placeOnCard(event, feedback)} /></aside>
       <div class="work">
         ${error && html`<${Fault} error=${error} />`}
         ${closed && !feedback && html`<p class="banner">This round was broken off. <a href=${href()}>To the start</a></p>`}
         ${feedback && html`<${Feedback} key=${index} round=${round} feedback=${feedback} next=${next} isLast=${firstOpen(round) === null} />`}
-        ${!feedback && !closed && html`<${Hints} hints=${event.hints} take=${takeHint} />
-          <${AnswerForm} key=${index} words=${state.words} answer=${answer} choose=${choose} submit=${submit} busy=${busy} />`}
+        ${!feedback && !closed && html`<${HintsTaken} hints=${event.hints} />
+          <${AnswerForm} key=${index} attempt=${event.attempt} words=${state.words} answer=${answer} choose=${choose} submit=${submit} busy=${busy}
+            hint=${html`<${HintButton} key=${index} hints=${event.hints} take=${takeHint} />`} />`}
       </div>
       <section class="drawn" aria-label="What has passed so far">
         <${EgressLog} round=${round} current=${index} open=${(at) => setIndex(at)} />

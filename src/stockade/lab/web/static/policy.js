@@ -5,10 +5,11 @@ import { say } from "./announce.js";
 import { api } from "./api.js";
 import { Confirm } from "./dialog.js";
 import { Editor, goToLine } from "./editor.js";
+import { saveAs } from "./kept.js";
 import { Fault, useLoaded } from "./lab.js";
 import { useLater } from "./later.js";
-import { Replay } from "./replay.js";
-import { plain, Sentence } from "./text.js";
+import { Replay, yours } from "./replay.js";
+import { Breakable, count, plain, Sentence } from "./text.js";
 
 const loadBoth = async () => {
   const [start, draft] = await Promise.all([api.policyStart(), api.policy()]);
@@ -35,6 +36,8 @@ function Bench({ start, draft }) {
   const change = (now) => {
     setText(now);
     save(now);
+    setFault(null);
+    setReplay((before) => before && { ...before, isOld: true });
   };
   const run = async () => {
     setBusy(true);
@@ -42,26 +45,35 @@ function Bench({ start, draft }) {
     try {
       const said = await api.replay(text);
       setReplay(said);
-      say(`${said.leaks.length} leaks, ${said.breakages.length} breakages; ${said.right} of ${said.total} right.`);
+      say(`${count(said.leaks.length, "leak")}, ${count(said.breakages.length, "breakage")}; ${said.right} of ${said.total} right.`);
     } catch (error) {
+      setReplay(null);
       setFault(error);
     }
     setBusy(false);
   };
+  // What comes out stands below the editor: it is led to.
+  useEffect(() => {
+    const shown = busy ? null : document.querySelector(fault ? ".replay-fault" : "#replay-title");
+    if (!shown) return;
+    shown.scrollIntoView({ block: "start" });
+    if (!fault) shown.focus({ preventScroll: true });
+  }, [busy]);
   const begin = () => {
     change(start.text);
     setAsking(false);
   };
   return html`<p class="lead"><${Sentence} text=${start.task} /></p>
-    <${Needs} needs=${start.needs} />
     <div class="policy-columns">
       <section class="panel"><div class="event-head"><h2><label for="policy-text">Your policy</label></h2><span class="status" role="status">${status && `Draft ${status}`}</span></div>
         <${Editor} text=${text} change=${change} marked=${lint?.findings ?? []} field=${field} />
         <p class="actions"><button type="button" class="primary" disabled=${busy} onClick=${run}>Replay the bank</button>
+          <button type="button" onClick=${() => saveAs(text, "my-policy.yaml", "application/yaml")}>Save as file</button>
           <button type="button" class="quiet" onClick=${() => setAsking(true)}>Start again</button></p></section>
-      <${Findings} lint=${lint} go=${(line) => goToLine(field.current, line)} />
+      <div class="policy-side"><${Findings} lint=${lint} go=${(line) => goToLine(field.current, line)} />
+        <${Needs} needs=${start.needs} /></div>
     </div>
-    ${fault && html`<${Fault} error=${fault} />`}
+    ${fault && html`<div class="replay-fault"><${Fault} error=${{ ...fault, message: yours(fault.message), hint: fault.hint }} /></div>`}
     ${replay && html`<${Replay} replay=${replay} go=${(line) => goToLine(field.current, line)} />`}
     ${asking && html`<${Confirm} title="Start again?" text="The text is replaced by the starting text." yes="Start again" onYes=${begin} onNo=${() => setAsking(false)} />`}`;
 }
@@ -89,14 +101,15 @@ function Findings({ lint, go }) {
   return html`<section class="panel findings" aria-labelledby="findings-title"><h2 id="findings-title">As you type</h2>
     <p role="status">${words}</p>
     ${list.length > 0 && html`<ol>${list.map((one) => html`<li class=${one.severity}>${one.line ? html`<button type="button" class="link" onClick=${() => go(one.line)}>Line ${one.line}</button>` : "Whole file"}${" "}
-      <span class="tag">${one.severity}</span> <code>${one.code}</code><p><${Sentence} text=${one.message} /></p>${one.better && html`<p class="soft">Better: <${Sentence} text=${one.better} /></p>`}</li>`)}</ol>`}</section>`;
+      <span class="tag">${one.severity}</span> <code>${one.code}</code><p><${Sentence} text=${yours(one.message)} /></p>${one.better && html`<p class="soft">Better: <${Sentence} text=${one.better} /></p>`}</li>`)}</ol>`}</section>`;
 }
 
 /** What the executor needs, so that nobody has to guess hosts; ports, methods and paths show in the examples. */
 function Needs({ needs }) {
-  return html`<details class="panel needs"><summary><h2>What the work needs</h2> <span class="soft">${needs.length} places and programs</span></summary>
-    <div class="scroll" tabindex="0" role="region" aria-label="What the work needs"><table><thead><tr><th scope="col">Where</th><th scope="col">What for</th><th scope="col">How</th><th scope="col">For example</th></tr></thead>
-      <tbody>${needs.map((one) => html`<tr><th scope="row"><code>${one.host}</code><br /><span class="soft">${one.class}</span></th><td><${Sentence} text=${one.what} /></td><td>${one.watched ? "under record" : "straight"}</td>
-        <td>${one.examples.map((example) => html`<p><code>${plain(example.attempt)}</code> <span class="soft">${[example.phase, example.identity === "grader" && "grader", ...example.answers].filter(Boolean).join(", ")}</span></p>`)}</td></tr>`)}</tbody></table></div>
+  return html`<details class="panel needs" open><summary><h2>What the work needs</h2> <span class="soft">${needs.length} places and programs; scroll for more</span></summary>
+    <p class="soft">With examples; the work may use another method of the same place as well, such as HEAD beside GET. A replay says what breaks.</p>
+    <ul class="scroll" tabindex="0" aria-label="What the work needs">${needs.map((one) => html`<li><p><code><strong><${Breakable} text=${one.host} /></strong></code> <span class="soft">${one.class}, ${one.watched ? "under record" : "straight"}</span></p>
+      <p><${Sentence} text=${one.what} /></p>
+      <ul>${one.examples.map((example) => html`<li><code><${Breakable} text=${plain(example.attempt)} /></code> <span class="soft">${[example.phase, example.identity === "grader" && "grader", ...example.answers].filter(Boolean).join(", ")}</span></li>`)}</ul></li>`)}</ul>
   </details>`;
 }

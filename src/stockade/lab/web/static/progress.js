@@ -42,7 +42,7 @@ export function ProgressPage() {
       <p class="actions"><a class="button" href=${links.export()} download>Export</a>
         <button type="button" class="danger" onClick=${() => setAsking(true)}>Reset</button></p></section>
     ${fault && html`<${Fault} error=${fault} />`}
-    ${asking && html`<${Confirm} title="Forget everything?" text=${`Rounds, schedule, notes and gaps of “${state.learner.name}” are removed from this machine. An export made before keeps them.`}
+    ${asking && html`<${Confirm} title="Forget everything?" text=${`Rounds, schedule, notes, gaps, settings, the policy draft and the workshop of “${state.learner.name}” are removed from this machine. A file that you exported stays.`}
       yes="Forget everything" onYes=${reset} onNo=${() => setAsking(false)} />`}
   </main>`;
 }

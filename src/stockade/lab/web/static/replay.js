@@ -11,7 +11,9 @@ export function Replay({ replay, go }) {
     <dl class="numbers-of"><${Count} name="Leaks" number=${replay.leaks.length} of=${denied.total} bad=${replay.leaks.length > 0} />
       <${Count} name="Breakages" number=${replay.breakages.length} of=${needed.total} bad=${replay.breakages.length > 0} />
       <div><dt>Grade</dt><dd>${replay.grade_word}</dd></div></dl>
-    <p>${replay.why_grade}</p>
+    ${replay.isOld && html`<p class="banner" role="status">The text has changed since: replay it again.</p>`}
+    ${replay.why_grade !== `${replay.grade_word}.` && html`<p>${replay.why_grade}</p>`}
+    <p class="soft">The bank does not try everything: an S needs no <code>credential:</code> and no rule about bodies, which a policy for real work should have.</p>
     <p class="soft">A leak lets out what should be denied; a breakage denies what the work needs. ${replay.waiting.length > 0 &&
       html`${replay.waiting.length} events are not counted: their key needs a look inside TLS, which the line alone cannot show. `}${Math.round(replay.ms)} ms.</p>
     <div class="two"><${Rows} title="Leaks" rows=${replay.leaks} none="Nothing leaks." go=${go} />
@@ -21,7 +23,7 @@ export function Replay({ replay, go }) {
   </section>`;
 }
 
-const Count = ({ name, number, of, bad }) => html`<div><dt>${name}</dt><dd class=${bad ? "bad" : ""}>${number} <small>of ${of}</small></dd></div>`;
+const Count = ({ name, number, of, bad }) => html`<div><dt>${name}</dt><dd class=${bad ? "bad" : ""}>${number}${" "}<small>of ${of}</small></dd></div>`;
 
 function Rows({ title, rows, none, help, go }) {
   return html`<section><h3>${title} <span class="count-tag">${rows.length}</span></h3>${help && html`<p class="soft">${help}</p>`}${rows.length === 0 && html`<p>${none}</p>`}
@@ -29,7 +31,10 @@ function Rows({ title, rows, none, help, go }) {
       <summary><span class="tag">${one.id}</span> <span>${one.phase}${one.identity === "grader" ? ", grader" : ""}</span> <code>${shortAttempt(one.attempt)}</code></summary>
       <${RequestLine} text=${one.attempt} />
       ${one.answers.length > 0 && html`<p>The name resolves to <code>${one.answers.join(", ")}</code>.</p>`}
-      <p>Your policy: <${VerdictMark} verdict=${one.got} /> by ${one.line ? html`<button type="button" class="link" onClick=${() => go(one.line)}>line ${one.line}</button>` : html`<code>${one.rule}</code>`}
+      <p>Your policy: <${VerdictMark} verdict=${one.got} /> by ${one.line ? html`<button type="button" class="link" onClick=${() => go(one.line)}>line ${one.line}</button>` : html`<code>${yours(one.rule)}</code>`}
         ${" "}(<code>${one.reason}</code>). The key: <${VerdictMark} verdict=${one.key} />.</p>
-      <p><${Foreign} text=${one.why} /></p></details>`)}</section>`;
+      <p><${Foreign} text=${yours(one.why)} /></p></details>`)}</section>`;
 }
+
+/** The learner has no file: the text in the editor is meant. */
+export const yours = (text) => text?.replace(/\bpolicy\.yaml:(\d+)/g, "your policy, line $1");

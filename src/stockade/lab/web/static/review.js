@@ -6,9 +6,9 @@ import { api } from "./api.js";
 import { Fault } from "./lab.js";
 import { useLater } from "./later.js";
 
-export function Questions({ id, questions }) {
-  return html`<section class="panel"><h2>Eight questions</h2><p class="soft">Say it aloud, or write it down. Notes stay on this machine.</p>
-    <div class="questions">${questions.map((one) => html`<${Question} key=${one.key} id=${id} one=${one} />`)}</div></section>`;
+export function Questions({ id, questions, missed }) {
+  return html`<section class="panel"><h2>Eight questions</h2><p class="soft">${missed ? "" : "You missed none: take the event that you were least sure of. "}Say it aloud, or write it down. Notes stay on this machine.</p>
+    <div class="questions">${questions.map((one) => html`<${Question} key=${one.key} id=${id} one=${missed ? one : { ...one, help: one.help.replace("the event that you missed", "that event") }} />`)}</div></section>`;
 }
 
 function Question({ id, one }) {

@@ -1,55 +1,28 @@
-/** Clock, shortcuts, light or dark. */
+/** Clock, shortcuts, light or dark: the learner's, kept on the server. */
 
-import { html, useState } from "./vendor/preact-htm.js";
-import { api } from "./api.js";
+import { html } from "./vendor/preact-htm.js";
 import { Dialog } from "./dialog.js";
 import { ShortcutSwitch } from "./help.js";
-import { keep } from "./kept.js";
-import { Fault, useLab } from "./lab.js";
-import { tellOtherTabs } from "./tabs.js";
+import { Fault, useSettings } from "./lab.js";
 
 const CLOCKS = [["on", "On", "as the tier says"], ["double", "Double", "twice the time"], ["off", "Off", "no clock and no bonus"]];
+const THEMES = [["system", "As the system"], ["light", "Light"], ["dark", "Dark"]];
 
 export function SettingsDialog({ onClose }) {
   return html`<${Dialog} title="Settings" onClose=${onClose}>
-    <${ClockChoice} /><${ThemeChoice} /><${ShortcutSwitch} />
+    <${ClockChoice} /><${Choice} name="theme" title="Colors" words=${THEMES} /><${ShortcutSwitch} />
   <//>`;
 }
 
 export function ClockChoice() {
-  const { state, refresh } = useLab();
-  const [fault, setFault] = useState(null);
-  const choose = async (clock) => {
-    try {
-      await api.setClock(clock);
-      setFault(null);
-      tellOtherTabs();
-    } catch (error) {
-      setFault(error);
-    }
-    await refresh();
-  };
-  return html`<fieldset class="choices"><legend>Clock of tiers 2 to 4</legend>
-    ${CLOCKS.map(([word, text, help]) => html`<label><input type="radio" name="clock" value=${word}
-      checked=${state.settings.clock === word} onChange=${() => choose(word)} /><span>${text}<small>${help}</small></span></label>`)}
-    <p class="note">It holds for rounds that you begin from now on.</p>
-    ${fault && html`<${Fault} error=${fault} />`}</fieldset>`;
+  return html`<${Choice} name="clock" title="Clock of tiers 2 to 4" words=${CLOCKS} note="It holds for rounds that you begin from now on." />`;
 }
 
-function ThemeChoice() {
-  const [theme, setTheme] = useState(document.documentElement.dataset.theme ?? "system");
-  const choose = (word) => {
-    setTheme(word);
-    if (word === "system") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = word;
-    try {
-      localStorage.setItem("stockade-theme", word);
-    } catch {
-      keep("theme", null); // storage forbidden: it lasts until the page is left
-    }
-  };
-  return html`<fieldset class="choices"><legend>Colors</legend>
-    ${[["system", "As the system"], ["light", "Light"], ["dark", "Dark"]].map(([word, text]) => html`<label>
-      <input type="radio" name="theme" checked=${theme === word} onChange=${() => choose(word)} /><span>${text}</span></label>`)}
-  </fieldset>`;
+function Choice({ name, title, words, note }) {
+  const { settings, change, fault } = useSettings();
+  return html`<fieldset class="choices"><legend>${title}</legend>
+    ${words.map(([word, text, help]) => html`<label key=${word}><input type="radio" name=${name} value=${word}
+      checked=${settings[name] === word} onChange=${() => change({ [name]: word })} /><span>${text}${help && html`<small>${help}</small>`}</span></label>`)}
+    ${note && html`<p class="note">${note}</p>`}
+    ${fault && html`<${Fault} error=${fault} />`}</fieldset>`;
 }

@@ -1,6 +1,6 @@
 /** The start: what this is, a tier, a round; and the way to everything else. */
 
-import { html, useState } from "./vendor/preact-htm.js";
+import { html, useRef, useState } from "./vendor/preact-htm.js";
 import { api } from "./api.js";
 import { DrillButtons } from "./drill.js";
 import { Fault, useLab } from "./lab.js";
@@ -22,9 +22,17 @@ export function StartPage() {
   const [seed, setSeed] = useState("");
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
+  const field = useRef(null);
+  const [seedOpen, setSeedOpen] = useState(false);
+  const wrongSeed = fault?.code === "bad-seed";
+  const typeSeed = (text) => {
+    setSeed(text);
+    if (wrongSeed) setFault(null);
+  };
   const start = async (event) => {
     event.preventDefault();
     setBusy(true);
+    setFault(null);
     try {
       keep("tier", tier);
       const round = await api.startRound(tier, seed.trim());
@@ -34,25 +42,31 @@ export function StartPage() {
     } catch (error) {
       setFault(error);
       setBusy(false);
+      if (error.code === "bad-seed") {
+        setSeedOpen(true);
+        field.current?.focus();
+      }
     }
   };
   return html`<main class="page" id="main">
     <h1>Make the call on an agent’s traffic</h1>
     <p class="lead">An agent’s executor keeps reaching out. For each attempt you decide whether it may pass, what the risk is, and which
       control fits; then you see what Stockade’s engine says, why, and what really happens when the same attempt is made in a sealed sandbox.</p>
+    <p class="beginner"><strong>New here?</strong> Read <a href=${href("about")}>About</a> first, ten minutes: the words, and <a href=${href("about", "about-points")}>how points work</a>. Then begin with tier 1.</p>
     ${state.open_round && html`<${Resume} id=${state.open_round} refresh=${refresh} />`}
-    ${fault && html`<${Fault} error=${fault} />`}
     <div class="start-columns">
       <form class="panel" onSubmit=${start}>
         <h2>A round of nine events</h2>
         <fieldset class="tiers"><legend>Tier</legend>${state.tiers.map((one) => html`<${Tier} one=${one} chosen=${tier === one.tier}
           best=${state.progress.best?.[one.tier]} choose=${() => setTier(one.tier)} clock=${state.settings.clock} />`)}</fieldset>
-        <details class="seed"><summary>Play the same round as others</summary>
-          <label>Seed <input value=${seed} maxlength="64" autocomplete="off" spellcheck="false" aria-describedby="seed-help"
-            onInput=${(event) => setSeed(event.currentTarget.value)} /></label>
-          <p class="note" id="seed-help">Any word or number. The same seed and tier draw the same nine events on every machine with this bank.</p></details>
+        <details class="seed" open=${seedOpen} onToggle=${(event) => setSeedOpen(event.currentTarget.open)}><summary>Play the same round as others</summary>
+          <label>Seed <input value=${seed} maxlength="64" autocomplete="off" spellcheck="false" aria-describedby="seed-help seed-fault" aria-invalid=${wrongSeed} ref=${field}
+            onInput=${(event) => typeSeed(event.currentTarget.value)} /></label>
+          <p class="field-fault" id="seed-fault" role="alert">${wrongSeed && `${fault.message}${fault.hint ? `, ${fault.hint}` : ""}`}</p>
+          <p class="note" id="seed-help">1 to 32 letters from a to z, digits, hyphens, underscores or dots. The same seed and tier draw the same nine events on every machine with this bank.</p></details>
         <p class="actions"><button class="primary" disabled=${busy}>Play a round</button>
-          ${state.open_round && html`<span class="soft">An open round is broken off by a new one.</span>`}</p>
+          ${state.open_round && html`<span class="soft">An open round or drill is broken off by a new one.</span>`}</p>
+        ${fault && !wrongSeed && html`<${Fault} error=${fault} />`}
       </form>
       <div class="start-side">
         <section class="panel"><h2>Drills</h2><p>Up to ten events, no clock, no grade. What you miss comes back when it is due.</p>
@@ -91,7 +105,7 @@ function Resume({ id, refresh }) {
       setFault(error);
     }
   };
-  return html`<section class="banner" aria-label="An open round"><p><strong>A round is open.</strong> It goes on where you left it.</p>
+  return html`<section class="banner" aria-label="Still open"><p><strong>A round or drill is open.</strong> It goes on where you left it.</p>
     <p class="actions"><a class="button primary" href=${href("round", id)}>Resume</a>
       <button type="button" onClick=${leave}>Break it off</button></p>${fault && html`<${Fault} error=${fault} />`}</section>`;
 }

@@ -55,3 +55,6 @@ export function shortAttempt(attempt) {
 }
 
 export const cut = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+
+/** @param {number} number @param {string} what a word whose plural is an s */
+export const count = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;

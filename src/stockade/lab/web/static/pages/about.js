@@ -1,7 +1,7 @@
 /** What the lab teaches and where it comes from. Sources outside are named and not linked: the lab works offline. */
 
-import { html } from "../vendor/preact-htm.js";
-import { Contents, Section } from "./prose.js";
+import { html, useEffect } from "../vendor/preact-htm.js";
+import { Contents, Section, show } from "./prose.js";
 
 const SECTIONS = [
   {
@@ -19,6 +19,27 @@ const SECTIONS = [
       },
       "Default-deny is not deny-everything. What nobody listed does not leave. What is listed has to leave, or the agent cannot work, and people switch the protection off. So a wrong block costs points as a leak does, and nearly half of every round is legitimate. Whoever denies everything gets a D, and so does whoever allows everything.",
       "The parts are scored apart, since people are often right without knowing why: 50 points for the decision, 30 for the control, 20 for the risk.",
+    ],
+  },
+  {
+    id: "about-points",
+    title: "How points and grades work",
+    body: [
+      {
+        caption: "Points of one event, at most 100",
+        head: ["For", "Points"],
+        rows: [
+          ["the decision right", "50"],
+          ["`proxy+log` for `allow`, or the reverse", "25"],
+          ["a denied event let through (a leak)", "−50"],
+          ["a legitimate event denied (a wrong block)", "−25"],
+          ["the control right", "30"],
+          ["the risk right", "20"],
+          ["speed, if all three are right and no paid hint was taken", "at most 10"],
+          ["hints", "the first is free, then −5, then −15"],
+        ],
+      },
+      "A grade goes by the percentage, the leaks and the wrong blocks together. An S takes 95 % and neither; an A 85 %, no leak and one wrong block at most. Whoever denies everything gets a D, and so does whoever allows everything.",
     ],
   },
   {
@@ -177,7 +198,8 @@ const SECTIONS = [
   },
 ];
 
-export function AboutPage() {
+export function AboutPage({ at }) {
+  useEffect(() => void (at && show(at)), [at]);
   return html`<main class="page prose about" id="main">
     <h1>About the lab</h1>
     <p class="lead">Learn the call on real traffic: what may leave, what the risk is, and which control fits.</p>

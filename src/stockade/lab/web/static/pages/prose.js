@@ -42,9 +42,14 @@ export function Section({ id, title, body }) {
 /** The address stays as it is, since it says which page is open; the heading takes the focus. */
 function go(event, id) {
   event.preventDefault();
+  show(id);
+}
+
+/** Lead to a heading of the page, if it has it. */
+export function show(id) {
   const heading = document.getElementById(id);
-  heading.scrollIntoView();
-  heading.focus({ preventScroll: true });
+  heading?.scrollIntoView();
+  heading?.focus({ preventScroll: true });
 }
 
 export function Contents({ sections, page }) {

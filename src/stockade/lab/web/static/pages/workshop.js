@@ -3,6 +3,7 @@
 import { html, useRef, useState } from "../vendor/preact-htm.js";
 import { say } from "../announce.js";
 import { api, links } from "../api.js";
+import { saveAs } from "../kept.js";
 import { Fault, useLab, useLoaded } from "../lab.js";
 import { useLater } from "../later.js";
 import { rich } from "./prose.js";
@@ -67,7 +68,7 @@ function Step({ step, tick, inside }) {
 
 const WHERE = {
   "#/": "To the rounds",
-  "#/policy": "To the policy page",
+  "#/policy": "To the policy page, which also saves the text as my-policy.yaml",
   "#/progress": "To your progress, with the gap log",
   "#/reference": "To the controls and risks",
 };
@@ -131,19 +132,10 @@ function Questions({ questions, onSaved }) {
   </div>`;
 }
 
-/** A file of the browser's own making, for `stockade evidence review --answers`: nothing is asked of the server. */
+/** For `stockade evidence review --answers`. */
 function keepAnswers(questions) {
   const answers = Object.fromEntries(questions.map((one) => [one.key, one.note]));
-  keep(`${JSON.stringify(answers, null, 2)}\n`, "answers.json");
-}
-
-/** @param {string | Blob} data */
-function keep(data, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([data], { type: "application/json" }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  saveAs(`${JSON.stringify(answers, null, 2)}\n`, "answers.json");
 }
 
 function Question({ one, onSaved }) {
@@ -178,7 +170,7 @@ function TakeHome({ loaded }) {
     try {
       const answer = await fetch(links.workshopRecord(), { cache: "no-store" });
       if (!answer.ok) throw await answer.json();
-      keep(await answer.blob(), "my-half-day.json");
+      saveAs(await answer.blob(), "my-half-day.json");
       setFault(null);
       say("Your record is saved.");
     } catch (error) {
