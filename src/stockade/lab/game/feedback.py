@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from stockade.lab.game.book import Book
-from stockade.lab.game.deciding import find_deciding_part
+from stockade.lab.game.deciding import find_deciding
 from stockade.lab.game.difference import tell_difference
 from stockade.lab.game.rounds import Given, RoundState
 from stockade.lab.game.score import is_block, is_leak, judge, streaks
@@ -83,11 +83,12 @@ def _show_near(book: Book, number: str) -> NearShown | None:
     near = book.near(row)
     if near is None:
         return None
+    deciding = find_deciding(book, row)
     return NearShown(
         near.id,
         near.attempt,
         str(near.phase),
         str(near.identity),
         _show_key(near),
-        tell_difference(row, near, find_deciding_part(book, row)),
+        tell_difference(row, near, deciding.call, deciding.control),
     )
