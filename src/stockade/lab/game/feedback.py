@@ -7,6 +7,7 @@ from functools import lru_cache
 from stockade.lab.game.book import Book
 from stockade.lab.game.deciding import find_deciding
 from stockade.lab.game.difference import tell_difference
+from stockade.lab.game.engine_words import tell_engine
 from stockade.lab.game.rounds import Given, RoundState
 from stockade.lab.game.score import is_block, is_leak, judge, streaks
 from stockade.lab.game.shown import AnswerShown, EngineShown, Feedback, KeyShown, NearShown
@@ -49,7 +50,7 @@ def present_feedback(book: Book, state: RoundState, index: int) -> Feedback:
             str(decision.risk),
             str(decision.control),
             str(decision.reason),
-            decision.why,
+            tell_engine(book, row, given.answer),
         ),
         near=_show_near_unless_ahead(book, state, row),
         live=str(row.live),
