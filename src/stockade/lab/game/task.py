@@ -171,8 +171,8 @@ _TASK = (
     "methods and paths are meant. A private address takes an entry under `internal:`, programs one under "
     "`exec:`. The whole bank is then decided under your text, as if the gateway opened TLS: what leaks and "
     "what breaks is listed. The replay sees lines alone. It does not check whether the gateway puts "
-    "a key in, what stands in a body, how big it is or how fast requests come, nor a place that no event asks "
-    "for, such as one more entry of `rubric:`."
+    "a key in, what stands in a body, how big it is or how fast requests come, nor a place that no event "
+    "asks for, such as one more entry of `rubric:`."
 )
 
 
