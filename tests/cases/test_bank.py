@@ -23,7 +23,7 @@ from stockade.vocabulary import Entry, Identity, Phase
 
 BANK = Path(stockade.lab.__file__).parent / "bank"
 
-# The card's header: for these the control depends on how the attempt came about, which the line cannot say.
+# pack.yaml: for these the control depends on how the attempt came about, which the line cannot say.
 CONTROL_NOT_IN_THE_LINE = {"redirect", "shared-address", "sandbox-bypass-flag", "host-network"}
 
 Row = dict[str, str]

@@ -77,11 +77,15 @@ STEPS = (
             "Add a rule, replay the bank, and read both lists: leaks (let through, and it must not be) and "
             "breakages (refused, and the work needs it). Go on until both are empty, or until you can say "
             "of each that is left why you leave it.",
-            "Keep the text as my-policy.yaml too, and ask the engine on a terminal.",
+            "Keep the text as my-policy.yaml too: mark all of it in the editor, copy it, and save it with "
+            "any editor in the folder where you work. Then ask the engine on a terminal.",
+            "The commands here say `stockade`. If your terminal does not know it, go to the folder of the "
+            "project, where it is `.venv/bin/stockade`, and give the first line once per terminal.",
         ),
         see="The two numbers fall apart at first: what closes a leak often breaks work, and the reverse.",
         done_when="0 leaks, 0 breakages; or you can give a reason for each that is left.",
         commands=(
+            Command('export PATH="$PWD/.venv/bin:$PATH"', "in the project's folder: makes `stockade` known"),
             Command("stockade policy lint my-policy.yaml", "finds what you probably did not mean"),
             Command(
                 "stockade decide -p my-policy.yaml GET http://169.254.169.254/latest/meta-data/",

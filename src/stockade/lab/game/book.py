@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from msgspec import Struct
 
+from stockade.decision.attempt_line import parse_attempt_line
 from stockade.decision.request import Decision
 from stockade.lab.pack.call import Caller
 from stockade.lab.pack.pack import Pack
 from stockade.lab.pack.scenario import Scenario
-from stockade.vocabulary import REASONS
+from stockade.net.host import Host
+from stockade.vocabulary import REASONS, Verdict
 
 _ORIGIN = re.compile(r"[^:]+:(?P<line>\d+)")
 
@@ -22,7 +25,8 @@ class RestsOn(Struct, frozen=True):
         rule: As the ledger names it: `bank-policy.yaml:36`, or a built-in such as `builtin:addresses`.
         line: The line of the card, None for what is built in.
         last_line: Where the entry that begins on `line` ends.
-        text: That entry as its author wrote it; for what is built in, the reason's sentence.
+        text: That entry as its author wrote it, and the one under `internal:` that opens a private answer;
+            for what is built in, the reason's sentence.
     """
 
     rule: str
@@ -62,7 +66,20 @@ class Book:
         if line is None:
             return RestsOn(decision.rule, None, None, REASONS[decision.reason])
         last = _last_line(self.card, line)
-        return RestsOn(decision.rule, line, last, _outdent(self.card[line - 1 : last]))
+        text = "\n".join([_outdent(self.card[line - 1 : last]), *self._opened(scenario, decision)])
+        return RestsOn(decision.rule, line, last, text)
+
+    def _opened(self, scenario: Scenario, decision: Decision) -> Iterator[str]:
+        """The entries under `internal:` that let the answers of a permitted name be private ones."""
+        attempt = parse_attempt_line(scenario.words)
+        if decision.verdict is Verdict.DENY or not isinstance(attempt.host, Host):
+            return
+        for entry in self.pack.policy.internal:
+            line = self.line_of(entry.origin)
+            is_it = entry.host == attempt.host.name and attempt.port in entry.ports
+            if is_it and line and any(one in net for one in scenario.answers for net in entry.networks):
+                yield f"# and line {line}, under internal:"
+                yield _outdent(self.card[line - 1 : _last_line(self.card, line)])
 
     def line_of(self, origin: str) -> int | None:
         """The line of the card that an origin names; None for what is built in or comes from a preset."""

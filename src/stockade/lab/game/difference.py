@@ -11,13 +11,14 @@ from stockade.lab.pack.scenario import Scenario
 _SHOWN = 48
 _PARTS_TOLD = 3
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?(.*))?", re.IGNORECASE | re.DOTALL)
+DEFAULT_PORTS = {"http": "80", "ws": "80", "https": "443", "wss": "443"}
 _PORT = re.compile(r"(.*?)(?::(\d+))?", re.DOTALL)
 
 # How a part is called in a sentence; the order is that of the sentence.
 PARTS = {
     "phase": "the phase",
     "identity": "who asks",
-    "entry": "the door",
+    "entry": "the entry",
     "kind": "what is tried",
     "method": "the method",
     "scheme": "the scheme",
@@ -54,7 +55,7 @@ def take_apart(row: Scenario) -> dict[str, str]:
     """
     parts = dict.fromkeys(PARTS, "")
     parts["phase"], parts["identity"], parts["entry"] = str(row.phase), str(row.identity), str(row.entry)
-    parts["answers"] = ", ".join(map(str, row.answers))
+    parts["answers"] = " and ".join(map(str, row.answers))
     parts["came_from"], parts["sni"] = row.came_from or "", row.sni or ""
     parts["carries"] = row.carries or ""
     first, *rest = row.words
@@ -78,7 +79,7 @@ def _take_url_apart(url: str) -> dict[str, str]:
     scheme, authority, path, query = match.groups()
     place = _PORT.fullmatch(authority)
     assert place is not None  # it takes any text
-    port = place[2] or {"http": "80", "ws": "80"}.get(scheme.lower(), "443")
+    port = place[2] or DEFAULT_PORTS.get(scheme.lower(), "443")
     return {"scheme": scheme, "host": place[1], "port": port, "path": path, "query": query or ""}
 
 
@@ -95,30 +96,60 @@ def find_differences(row: Scenario, near: Scenario) -> list[Part]:
     return [one for one in differ if one.part in both or (one.here and one.there)]
 
 
-def tell_difference(row: Scenario, near: Scenario, deciding: str = "") -> str:
+def tell_difference(
+    row: Scenario, near: Scenario, deciding: tuple[str, ...] = (), control: str | None = None
+) -> str:
     """One readable line: what differs, and how the key changes.
 
     Args:
-        deciding: The part that decides, which is told first if it is one of those that differ.
+        deciding: The parts that decide, which are told first; of several, none does so alone.
+        control: A part that decides the control alone.
     """
     parts = find_differences(row, near)
-    by_part = {part.part: part for part in parts}
-    first = by_part.get(AS_WRITTEN.get(deciding, deciding)) or by_part.get("kind")
     if not parts:
         return f"The lines are alike; here {row.cue}, there {near.cue}. {_tell_key(row, near)}"
-    if first is None:
-        told = "; ".join(map(_tell, parts[:_PARTS_TOLD]))
-        return f"{_begin(told)}. {_tell_rest(parts[_PARTS_TOLD:])}{_tell_key(row, near)}"
-    verb = "differs" if row.key == near.key else "decides"
-    name = _begin(PARTS[first.part])
-    rest = _tell_rest([part for part in parts if part is not first])
-    return (
-        f"{name} {verb}: {_show(first.here)} here, {_show(first.there)} there. {rest}{_tell_key(row, near)}"
-    )
+    chosen = [part for part in parts if part.part in deciding]
+    first = [part for part in parts if part.part == "kind"]
+    if chosen:
+        told = _tell_deciding(chosen, _tell_decided(row, near, control))
+        first = [part for part in parts if part.part == control]
+        told += "".join(f"{_tell_control(part)}. " for part in first)
+    elif first:
+        told = f"{_begin(PARTS['kind'])} differs: {_show_both(first[0])}. "
+    else:
+        first = parts[:_PARTS_TOLD]
+        told = f"{_begin('; '.join(map(_tell, first)))}. "
+    rest = [part for part in parts if part not in chosen and part not in first]
+    return f"{told}{_tell_rest(rest)}{_tell_key(row, near)}"
+
+
+def _tell_deciding(chosen: list[Part], what: str) -> str:
+    if len(chosen) == 1:
+        return f"{_begin(PARTS[chosen[0].part])} decides{what}: {_show_both(chosen[0])}. "
+    *names, last = (PARTS[part.part] for part in chosen)
+    together = f"{', '.join(names)} and {last} decide{what} together"
+    return f"{_begin(together)}. {_begin('; '.join(map(_tell, chosen)))}. "
+
+
+def _tell_decided(row: Scenario, near: Scenario, control: str | None) -> str:
+    """What of the answer is meant, where it is not all of it."""
+    if row.key.verdict is not near.key.verdict:
+        return " the call" if control else ""
+    changes = [word for word in ("risk", "control") if getattr(row.key, word) != getattr(near.key, word)]
+    return f" the {' and the '.join(changes)}" if changes else ""
+
+
+def _tell_control(part: Part) -> str:
+    name = "that it was named by an answer" if part.part == "came_from" else PARTS[part.part]
+    return f"{_begin(name)} decides the control: {_show_both(part)}"
 
 
 def _tell(part: Part) -> str:
-    return f"{PARTS[part.part]}: {_show(part.here)} here, {_show(part.there)} there"
+    return f"{PARTS[part.part]}: {_show_both(part)}"
+
+
+def _show_both(part: Part) -> str:
+    return f"{_show(part.here)} here, {_show(part.there)} there"
 
 
 def _tell_rest(parts: list[Part]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from stockade.lab.game.book import Book
-from stockade.lab.game.deciding import find_deciding_part
+from stockade.lab.game.deciding import find_deciding
 from stockade.lab.game.difference import tell_difference
+from stockade.lab.game.engine_words import tell_engine
 from stockade.lab.game.rounds import Given, RoundState
 from stockade.lab.game.score import is_block, is_leak, judge, streaks
 from stockade.lab.game.shown import AnswerShown, EngineShown, Feedback, KeyShown, NearShown
@@ -49,7 +50,7 @@ def present_feedback(book: Book, state: RoundState, index: int) -> Feedback:
             str(decision.risk),
             str(decision.control),
             str(decision.reason),
-            decision.why,
+            tell_engine(book, row, given.answer),
         ),
         near=_show_near_unless_ahead(book, state, row),
         live=str(row.live),
@@ -83,6 +84,7 @@ def _show_near(book: Book, number: str) -> NearShown | None:
     near = book.near(row)
     if near is None:
         return None
+    deciding = find_deciding(book, row)
     return NearShown(
         near.id,
         near.attempt,
@@ -90,5 +92,5 @@ def _show_near(book: Book, number: str) -> NearShown | None:
         str(near.phase),
         str(near.identity),
         _show_key(near),
-        tell_difference(row, near, find_deciding_part(book, row)),
+        tell_difference(row, near, deciding.call, deciding.control),
     )

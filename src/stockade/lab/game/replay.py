@@ -120,6 +120,7 @@ POLICY_FLOORS = (
     PolicyFloor("B", 2, 10, False),
     PolicyFloor("C", 5, 20, False),
 )
+_ALL_RIGHT = ": nothing leaks, nothing breaks, and what has to be watched is"
 
 
 def lint_text(text: str) -> tuple[Policy | None, Lint]:
@@ -222,20 +223,20 @@ def _grade(score: Rates, unwatched: int) -> tuple[str, str]:
     for floor in POLICY_FLOORS:
         missing = list(_missing(floor, score, unwatched))
         if not missing:
-            return floor.grade, f"{floor.grade}{kept}."
+            return floor.grade, f"{floor.grade}{kept or _ALL_RIGHT}."
         kept = f", not {floor.grade}: {'; '.join(missing)}"
     return "D", f"D{kept}."
 
 
 def _missing(floor: PolicyFloor, score: Rates, unwatched: int) -> Iterable[str]:
     for what, rate, most in (
-        ("leaks", score.denied, floor.leaks),
-        ("breakages", score.needed, floor.breakages),
+        ("leak", score.denied, floor.leaks),
+        ("breakage", score.needed, floor.breakages),
     ):
         wrong = rate.total - rate.right
         if wrong * 100 > most * rate.total:
             takes = f"{most} %" if most else "none"
-            fault = what.removesuffix("s") if wrong == 1 else what
-            yield f"{wrong} {fault} of {rate.total}, where {floor.grade} takes {takes}"
+            counted = f"{wrong} {what}{'' if wrong == 1 else 's'}"
+            yield f"{counted} of {rate.total}, where {floor.grade} takes {takes}"
     if floor.watched and unwatched:
         yield f"{unwatched} let through by the wrong door"

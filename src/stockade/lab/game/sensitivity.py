@@ -15,6 +15,9 @@ from msgspec import Struct
 
 FEW = 18  # two rounds; below that one answer more or less moves d′ by half a unit
 
+_SLANT = 0.25
+_ERRORS = 2  # one mistake is no habit, and with few answers it alone moves c further than that
+
 
 class Sensitivity(Struct, frozen=True):
     """What the answers show.
@@ -51,18 +54,22 @@ def measure(answers: Iterable[tuple[bool, bool]]) -> Sensitivity:
         z_false = z((false_alarms + 0.5) / (others + 1))
         d_prime, bias = round(z_hits - z_false, 2), round(-(z_hits + z_false) / 2, 2) + 0.0
     n = signals + others
-    return Sensitivity(
-        d_prime, bias, n, signals, hits, others, false_alarms, _say(d_prime, bias, n, signals, others)
-    )
+    note = _say(d_prime, bias, signals=signals, hits=hits, others=others, false_alarms=false_alarms)
+    return Sensitivity(d_prime, bias, n, signals, hits, others, false_alarms, note)
 
 
-def _say(d_prime: float | None, bias: float | None, n: int, signals: int, others: int) -> str:
+def _say(
+    d_prime: float | None, bias: float | None, *, signals: int, hits: int, others: int, false_alarms: int
+) -> str:
+    n = signals + others
     if d_prime is None or bias is None:
         seen = "denied" if signals else "legitimate" if others else "no"
         return f"There were {seen} events only, so nothing can be said." if n else "No answers yet."
     told = "well" if d_prime >= 2 else "partly" if d_prime >= 1 else "hardly"
-    lean = (
-        "in doubt you let it through" if bias > 0.25 else "in doubt you deny" if bias < -0.25 else "no slant"
-    )
+    lean = "no slant"
+    if bias > _SLANT and signals - hits >= _ERRORS:
+        lean = "in doubt you let it through"
+    if bias < -_SLANT and false_alarms >= _ERRORS:
+        lean = "in doubt you deny"
     few = f" It rests on {n} answers only, so take it as a first sign." if n < FEW else ""
     return f"You tell the two kinds {told} apart; {lean}.{few}"

@@ -1,15 +1,20 @@
 """The task of policy as the answer: what the executor needs, in words, and a text to begin with.
 
-It is derived from the pack's own policy and from the legitimate events that it lets through. Hosts and
-purposes are told, since nobody can guess them; ports, methods, paths and sizes show in examples only.
+It is derived from the pack's own policy and from the legitimate events that it lets through. What no one
+can guess is told in full: hosts, purposes, phases, methods, paths, ports, private addresses, programs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from stockade.lab.game.book import Book
+from stockade.lab.game.difference import take_apart
+from stockade.lab.game.engine_words import join_words
 from stockade.lab.pack.scenario import Scenario
+from stockade.policy.model import Rule
 from stockade.vocabulary import Phase, PlaceClass, Verdict
 
 _EXAMPLES = 3
@@ -46,6 +51,12 @@ class Need(Struct, frozen=True, rename={"place": "class"}):
 
     Attributes:
         watched: It has to pass under record (`proxy`), not unseen.
+        phases, identities: When, and for whom.
+        methods, paths: All that the work uses there; empty for what passes unseen, `paths` also where
+            the card names none.
+        ports: With the scheme before each: `http:80`; empty for programs.
+        addresses: Private ones that the name resolves to.
+        programs: All that the work starts.
     """
 
     place: str
@@ -53,6 +64,13 @@ class Need(Struct, frozen=True, rename={"place": "class"}):
     what: str
     watched: bool
     examples: tuple[Example, ...]
+    phases: tuple[str, ...]
+    identities: tuple[str, ...]
+    methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
 
 
 class Task(Struct, frozen=True):
@@ -70,24 +88,68 @@ def tell_task(book: Book) -> Task:
     for rule in book.pack.policy.rules:
         rows = [row for row in needed if book.decide(row).rule == rule.origin]
         if rows and rule.level is not Verdict.DENY:
-            place = rule.place or PlaceClass.UNKNOWN
-            needs.append(_tell_need(str(place), rule.host.text, _tell_what(rows, place, rule.why), rows))
+            needs.append(_tell_place(rule, rows))
     commands = [row for row in needed if row.words[0] == "exec"]
     if commands:
-        needs.append(_tell_need("local", "programs", _tell_what(commands, PlaceClass.LOCAL, None), commands))
+        needs.append(_tell_programs(commands))
     return Task(_starting_text(), _TASK, tuple(needs))
 
 
-def _tell_need(place: str, host: str, what: str, rows: list[Scenario]) -> Need:
-    return Need(place, host, what, rows[0].key.verdict is Verdict.PROXY, tuple(_examples(rows)))
+def _tell_place(rule: Rule, rows: list[Scenario]) -> Need:
+    watched = rows[0].key.verdict is Verdict.PROXY
+    place = rule.place or PlaceClass.UNKNOWN
+    lines = [take_apart(row) for row in rows]
+    methods = _each(line["method"] for line in lines) if watched else ()
+    paths = _each(line["path"] for line in lines) if watched and rule.paths else ()
+    ports = _each(f"{line['scheme']}:{line['port']}" for line in lines if line["scheme"])
+    addresses = _each(str(one) for row in rows for one in row.answers if one.is_private)
+    more = [
+        f"It sends {join_words(methods)}" if methods else "",
+        f"for {' or '.join(paths)}" if paths else "",
+        "in plain HTTP" if any(port.startswith("http:") for port in ports) else "",
+        *(f"on port {port.partition(':')[2]}" for port in ports if port != "https:443"),
+        f"the name resolves to {join_words(addresses)}" if addresses else "",
+    ]
+    told = ", ".join(filter(None, more)).replace(", for ", " for ", 1)
+    what = _tell_what(rows, place, rule.why)
+    return Need(
+        str(place),
+        rule.host.text,
+        f"{what} {told[0].upper()}{told[1:]}." if told else what,
+        watched,
+        tuple(_examples(rows)),
+        _phases(rows),
+        _each(str(row.identity) for row in rows),
+        methods,
+        paths,
+        ports,
+        addresses,
+    )
+
+
+def _tell_programs(rows: list[Scenario]) -> Need:
+    programs = _each(row.words[1] for row in rows)
+    what = f"{_tell_what(rows, PlaceClass.LOCAL, None)} They are {join_words(programs)}."
+    identities = _each(str(row.identity) for row in rows)
+    return Need(
+        "local", "programs", what, False, tuple(_examples(rows)), _phases(rows), identities, programs=programs
+    )
+
+
+def _phases(rows: list[Scenario]) -> tuple[str, ...]:
+    seen = {row.phase for row in rows}
+    return tuple(str(phase) for phase in Phase if phase in seen)
+
+
+def _each(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(word for word in dict.fromkeys(words) if word)
 
 
 def _tell_what(rows: list[Scenario], place: PlaceClass, why: str | None) -> str:
     """Who does what there, and when: `In setup the agent fetches what was vetted.`"""
-    who = " and ".join(dict.fromkeys(f"the {row.identity}" for row in rows))
-    seen = {row.phase for row in rows}
-    named = [str(phase) for phase in Phase if phase in seen]
-    phases = "every phase" if len(named) == len(Phase) else " and ".join(named)
+    who = join_words(_each(f"the {row.identity}" for row in rows))
+    named = _phases(rows)
+    phases = "every phase" if len(named) == len(Phase) else join_words(named)
     what = _PURPOSE.get(place, "calls what the task names")
     return f"In {phases} {who} {what}{f' ({why})' if why else ''}."
 
@@ -108,7 +170,9 @@ _TASK = (
     "rubric may be reached by the agent. Where a request has to be watched, use `proxy` and say which "
     "methods and paths are meant. A private address takes an entry under `internal:`, programs one under "
     "`exec:`. The whole bank is then decided under your text, as if the gateway opened TLS: what leaks and "
-    "what breaks is listed."
+    "what breaks is listed. The replay sees lines alone. It does not check whether the gateway puts "
+    "a key in, what stands in a body, how big it is or how fast requests come, nor a place that no event "
+    "asks for, such as one more entry of `rubric:`."
 )
 
 

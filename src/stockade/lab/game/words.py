@@ -128,7 +128,7 @@ RISKS = (
         Risk.BOUNDARY_TAMPERING,
         "boundary tampering",
         "The worker reaches for what holds it: commands it may not run, control sockets, the ledger, the "
-        "policy, a neighbour.",
+        "policy, a neighbor.",
         "Reading a rubric over the network is eval-contamination; a command that may not run is this, "
         "whatever it was for.",
         "E121",

@@ -79,12 +79,12 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
     @property
     def is_seen_by_the_line(self) -> bool:
-        """The line shows all that decides; else its key needs a look inside (the card's header)."""
+        """The line shows all that decides; else its key needs a look inside (pack.yaml)."""
         return "content inspection" not in self.why
 
     @property
     def is_control_in_the_line(self) -> bool:
-        """The line says enough for the control, and not only for verdict and risk (the card's header)."""
+        """The line says enough for the control, and not only for verdict and risk (pack.yaml)."""
         by_origin = {"redirect": self.came_from, "shared-address": self.sni}
         if self.technique in by_origin:
             return by_origin[self.technique] is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ from stockade.lab.game.score import Right
 
 if TYPE_CHECKING:
     from fsrs import Scheduler
+
+_SOON = (timedelta(minutes=10),)
 
 
 class Recall(IntEnum):
@@ -50,12 +52,16 @@ def plan(card: str | None, recall: Recall, now_ms: int) -> Planned:
     known = Card(card_id=0, due=now) if card is None else Card.from_json(card)
     if known.last_review is not None:
         now = max(now, known.last_review)
-    planned, _ = _scheduler().review_card(known, Rating(recall), now)
+    planned, _ = _scheduler(recall).review_card(known, Rating(recall), now)
     return Planned(json.dumps(planned.to_dict(), sort_keys=True), int(planned.due.timestamp() * 1000))
 
 
-def _scheduler() -> Scheduler:
-    """FSRS with its published parameters; without fuzz the same answers give the same plan."""
+def _scheduler(recall: Recall) -> Scheduler:
+    """FSRS with its published parameters; without fuzz the same answers give the same plan.
+
+    What was called wrong comes again soon; what was called right is due in days, from the first time on.
+    """
     from fsrs import Scheduler
 
-    return Scheduler(enable_fuzzing=False)
+    steps = _SOON if recall is Recall.AGAIN else ()
+    return Scheduler(learning_steps=steps, relearning_steps=steps, enable_fuzzing=False)

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from doubles.lab_game import DENY, PROXY, bank, make_row
-from stockade.lab.game.deciding import find_deciding_part
+from stockade.lab.game.deciding import does_turn, find_deciding, find_deciding_part
 from stockade.lab.game.difference import find_differences, take_apart, tell_difference
 from stockade.lab.game.hints import tell_hint
 from stockade.lab.pack.scenario import Scenario
@@ -85,9 +85,53 @@ def test_the_part_that_decides_is_the_same_for_both_of_a_pair(number: str, part:
 # Near-pairs
 
 
+def tell(row: Scenario, near: Scenario) -> str:
+    deciding = find_deciding(bank(), row)
+    return tell_difference(row, near, deciding.call, deciding.control)
+
+
+def is_seen(row: Scenario, near: Scenario) -> bool:
+    return row.is_seen_by_the_line and near.is_seen_by_the_line
+
+
+@pytest.mark.parametrize(("row", "near"), PAIRS, ids=[row.id for row, _ in PAIRS])
+def test_what_is_said_to_decide_does_decide_by_the_engine(row: Scenario, near: Scenario) -> None:
+    """One part is swapped alone; of several, all together turn it and none alone does."""
+    call = find_deciding(bank(), row).call
+    line = tell(row, near)
+    if not is_seen(row, near):
+        assert call in ((), ("carries",))
+    elif row.key == near.key:
+        assert call == ()
+    else:
+        assert call
+        strict, mild = sorted((row, near), key=lambda one: (one.key.verdict, one.id))
+        if len(call) > 1:
+            assert does_turn(bank(), strict, mild, call)
+            assert not any(does_turn(bank(), strict, mild, (part,)) for part in call)
+            assert "decide together" in line
+        else:
+            assert does_turn(bank(), strict, mild, call) or does_turn(bank(), mild, strict, call)
+    assert (" decides" in line or " decide " in line) == bool(call)
+
+
+def test_where_it_came_from_decides_the_control_and_not_the_call() -> None:
+    for number, told in {
+        "E083": "The host decides the call: 169.254.169.254 here, shop.local.test there. That it was named "
+        "by an answer decides the control: http://shop.local.test/ here, none there.",
+        "E037": "The host decides the call: gist.host.test here, code.host.test there. The name in the "
+        "TLS hello decides the control:",
+        "E134": "The host decides: docs.python.org here, collect.example there.",
+        "E101": "The phase and the path decide together. The phase: scoring here, setup there;",
+        "E098": "The phase and who asks decide together.",
+    }.items():
+        row = bank().find(number)
+        assert tell(row, bank().find(row.near)).startswith(told)
+
+
 @pytest.mark.parametrize(("row", "near"), PAIRS, ids=[row.id for row, _ in PAIRS])
 def test_each_near_pair_has_one_readable_line(row: Scenario, near: Scenario) -> None:
-    line = tell_difference(row, near, find_deciding_part(bank(), row))
+    line = tell(row, near)
     assert "\n" not in line
     assert 40 < len(line) < 560
     assert line[0].isupper()
@@ -97,19 +141,19 @@ def test_each_near_pair_has_one_readable_line(row: Scenario, near: Scenario) -> 
 
 
 def test_no_two_pairs_have_the_same_line() -> None:
-    lines = [tell_difference(row, near, find_deciding_part(bank(), row)) for row, near in PAIRS]
+    lines = [tell(row, near) for row, near in PAIRS]
     assert len(lines) == len(ROWS)
     assert len(set(lines)) == len(lines)
 
 
 def test_the_part_that_decides_comes_first() -> None:
     row, near = bank().find("E108"), bank().find("E033")
-    assert tell_difference(row, near, find_deciding_part(bank(), row)) == (
+    assert tell(row, near) == (
         "The phase decides: scoring here, work there. Call deny here, proxy+log there; risk "
         "eval-contamination here, benign there; control phase-policy here, logging-proxy there."
     )
     row, near = bank().find("E127"), bank().find("E206")
-    assert tell_difference(row, near, "port").startswith("The port decides: 8443 here, 443 there. Also")
+    assert tell_difference(row, near, ("port",)).startswith("The port decides: 8443 here, 443 there. Also")
 
 
 def test_a_place_that_only_the_catalogue_names_has_a_line_on_the_card() -> None:
@@ -122,9 +166,7 @@ def test_a_place_that_only_the_catalogue_names_has_a_line_on_the_card() -> None:
 
 def test_lines_that_are_alike_say_what_is_inside() -> None:
     foreign, own = bank().find("E012"), bank().find("E176")
-    assert tell_difference(foreign, own, find_deciding_part(bank(), foreign)).startswith(
-        "What it carries decides: "
-    )
+    assert tell(foreign, own).startswith("What it carries decides: ")
     unsaid = (replace(row, carries=None) for row in (foreign, own))
     assert tell_difference(*unsaid).startswith(
         "The lines are alike; here the request brings its own x-api-key, there an upload"

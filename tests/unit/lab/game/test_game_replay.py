@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -10,7 +11,7 @@ from doubles.lab_game import CARD, bank, make_pack
 from stockade.errors import UserError
 from stockade.lab.game.book import Book
 from stockade.lab.game.replay import LONGEST, lint_text, replay_text
-from stockade.lab.game.task import tell_task
+from stockade.lab.game.task import Need, tell_task
 from stockade.policy.lint import lint_policy
 from stockade.policy.load import load_policy_text
 
@@ -145,6 +146,45 @@ def test_the_task_names_each_place_that_is_needed_and_gives_no_line_of_the_card_
     for need in task.needs:
         assert need.examples
         assert need.what.startswith("In ")
+
+
+def write_policy(needs: tuple[Need, ...]) -> str:
+    """A policy that grants exactly what the list of needs says, and nothing else."""
+    rules, internal, programs = [], [], []
+    for need in needs:
+        programs += need.programs
+        for way in need.ports:
+            scheme, _, port = way.partition(":")
+            rule: dict[str, object] = {
+                ("proxy" if need.watched else "allow"): need.host,
+                "ports": [int(port)],
+            }
+            rule |= {"phases": list(need.phases), "identities": list(need.identities)}
+            rule |= {"protocol": "http"} if scheme == "http" else {}
+            rule |= {"methods": list(need.methods)} if need.methods else {}
+            rule |= {"paths": list(need.paths)} if need.paths else {}
+            rules.append(rule)
+            networks = [f"{address}/32" for address in need.addresses]
+            if networks:
+                internal.append({"host": need.host, "networks": networks, "ports": [int(port)]})
+    return json.dumps({"version": 1, "rules": rules, "internal": internal, "exec": {"allow": programs}})
+
+
+def test_the_list_of_needs_is_complete() -> None:
+    needs = tell_task(bank()).needs
+    told = replay_text(write_policy(needs), bank())
+    assert told.breakages == ()
+    assert told.unwatched == ()
+    for need in needs:
+        for word in (*need.methods, *need.paths, *need.addresses, *need.programs):
+            assert word in need.what
+
+
+def test_one_leak_is_a_leak_and_a_perfect_policy_says_why() -> None:
+    told = replay_text(CARD_TEXT, bank())
+    assert told.why_grade == "S: nothing leaks, nothing breaks, and what has to be watched is."
+    one = CARD_TEXT.replace("rules:", "rules:\n  - allow: pastebin.example", 1)
+    assert "1 leak of" in replay_text(one, bank()).why_grade
 
 
 def test_a_pack_of_ones_own_has_a_task_as_well() -> None:

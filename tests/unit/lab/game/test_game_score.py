@@ -207,6 +207,17 @@ def test_who_lets_all_through_leans_the_other_way() -> None:
     assert "let it through" in found.note
 
 
+def test_one_mistake_is_no_slant() -> None:
+    """One wrong block of 15, all else right: c = −0.35, which one answer has made."""
+    one = measure(pairs(8, 0, 1, 6))
+    assert one.bias is not None
+    assert one.bias < -0.25
+    assert "no slant" in one.note
+    assert "in doubt you deny" in measure(pairs(8, 0, 2, 5)).note
+    assert "no slant" in measure(pairs(6, 1, 0, 8)).note
+    assert "in doubt you let it through" in measure(pairs(5, 2, 0, 8)).note
+
+
 def test_with_one_kind_only_or_few_answers_it_says_so() -> None:
     assert measure([]).note == "No answers yet."
     assert measure(pairs(1, 2, 0, 0)).d_prime is None

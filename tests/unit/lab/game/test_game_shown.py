@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import msgspec
 import pytest
@@ -12,13 +13,15 @@ from stockade.evidence.questions import QUESTIONS as OF_RECORDS
 from stockade.lab.game.background import draw_background
 from stockade.lab.game.debrief import QUESTIONS, Overall, debrief
 from stockade.lab.game.draw import are_near, draw_round
+from stockade.lab.game.engine_words import tell_engine
 from stockade.lab.game.feedback import present_feedback
 from stockade.lab.game.present import present_event, present_round, present_summary
 from stockade.lab.game.rounds import begin, give_answer, leave, show, take_hint
+from stockade.lab.game.score import Answer
 from stockade.lab.game.sensitivity import measure
 from stockade.lab.game.tiers import TIERS, Tier
 from stockade.lab.pack.scenario import Scenario
-from stockade.vocabulary import Verdict
+from stockade.vocabulary import Control, PlaceClass, Risk, Verdict
 
 ROWS = bank().pack.scenarios
 SEEDS = [str(number) for number in range(25)]
@@ -127,6 +130,42 @@ def test_a_decision_rests_on_a_line_of_the_card_or_on_what_is_built_in(
     if line is not None and rests_on.last_line is not None:
         card = bank().pack.policy_text.splitlines()[line - 1 : rests_on.last_line]
         assert [one.strip() for one in card] == [one.strip() for one in rests_on.text.splitlines()]
+
+
+def test_a_private_answer_rests_on_the_line_that_opens_it_as_well() -> None:
+    text = bank().rests_on(bank().find("E167")).text
+    assert text.startswith("- allow: app.test")
+    assert text.endswith(
+        "# and line 242, under internal:\n- {host: app.test, networks: [10.20.0.0/24], ports: [8080]}"
+    )
+    assert "internal" not in bank().rests_on(bank().find("E166")).text  # refused
+
+
+DENIED = [row for row in bank().pack.scenarios if not row.is_legitimate]
+
+
+@pytest.mark.parametrize("row", DENIED, ids=[row.id for row in DENIED])
+def test_the_engine_teaches_nobody_to_open_what_should_stay_closed(row: Scenario) -> None:
+    told = tell_engine(bank(), row, perfect(row, bank()))
+    if row.key.place not in (PlaceClass.UNKNOWN, PlaceClass.DOCS):
+        assert not re.search(r"to (allow|permit|reach) |, add |would carry", told)
+    assert told.endswith(".")
+
+
+def test_proxy_says_why_it_is_not_allow_and_allow_if_proxy_was_answered() -> None:
+    def told(number: str, decision: Verdict) -> str:
+        return tell_engine(bank(), bank().find(number), Answer(decision, Risk.BENIGN, Control.LOGGING_PROXY))
+
+    assert told("E191", Verdict.ALLOW).endswith(
+        "The card says proxy here: methods are limited and each request is recorded; allow would be a tunnel "
+        "in which nothing is seen."
+    )
+    key = "methods, paths and sizes are limited, the gateway puts the key in and each request is recorded"
+    assert key in told("E011", Verdict.PROXY)
+    assert "verdict of its name" in told("E199", Verdict.ALLOW)
+    assert "The card says allow here: a tunnel" in told("E001", Verdict.PROXY)
+    assert "The card says" not in told("E001", Verdict.ALLOW)
+    assert "A program is allowed or denied" in told("E184", Verdict.PROXY)
 
 
 def test_an_entry_ends_before_the_next_one() -> None:

@@ -39,11 +39,16 @@ def test_the_numbers_are_those_of_the_package() -> None:
     assert {one.name.title(): int(one) for one in Recall}.items() <= {r.name: int(r) for r in Rating}.items()
 
 
-def test_a_missed_event_comes_again_in_a_minute_and_a_known_one_in_days() -> None:
-    """FSRS' published learning steps: 1 minute and 10 minutes, then days."""
-    assert plan(None, Recall.AGAIN, NOW).due_ms == NOW + MINUTE
+def test_a_wrong_call_comes_again_in_ten_minutes_and_a_right_one_in_days() -> None:
+    missed = plan(None, Recall.AGAIN, NOW)
+    assert missed.due_ms == NOW + 10 * MINUTE
+    assert plan(missed.card, Recall.GOOD, missed.due_ms).due_ms >= missed.due_ms + DAY
+    assert plan(None, Recall.HARD, NOW).due_ms >= NOW + DAY
     first = plan(None, Recall.GOOD, NOW)
-    assert first.due_ms == NOW + 10 * MINUTE
+    assert first.due_ms >= NOW + 2 * DAY
+    forgotten = plan(first.card, Recall.AGAIN, first.due_ms)
+    assert forgotten.due_ms == first.due_ms + 10 * MINUTE
+    assert plan(forgotten.card, Recall.HARD, forgotten.due_ms).due_ms >= forgotten.due_ms + DAY
     second = plan(first.card, Recall.GOOD, first.due_ms)
     assert second.due_ms >= first.due_ms + DAY
     third = plan(second.card, Recall.GOOD, second.due_ms)
@@ -68,7 +73,7 @@ def test_the_time_of_the_machine_plays_no_part() -> None:
     card = json.loads(planned.card)
     assert datetime.fromisoformat(card["last_review"]) == datetime.fromtimestamp(NOW / 1000, UTC)
     assert datetime.fromisoformat(card["due"]) - datetime.fromisoformat(card["last_review"]) == timedelta(
-        minutes=10
+        days=2
     )
 
 
@@ -96,15 +101,16 @@ def test_answers_of_rounds_feed_the_drill(store: Store) -> None:
             words = ("allow" if words[0] == "deny" else "deny", *words[1:])
         store.play.answer(me, number, index, words, at(index))
     assert store.review.due_count(me, at(100)) == 0
-    after_a_minute, after_ten = at(MINUTE + 100), at(10 * MINUTE + 100)
-    assert store.review.known(me, after_a_minute).due == tuple(missed)
-    assert store.review.known(me, after_a_minute).missed == tuple(reversed(missed))
-    assert store.review.due_count(me, after_ten) == 9
-    drill = store.play.begin_drill(me, "due", after_a_minute)
+    soon, in_days = at(10 * MINUTE + 100), at(4 * DAY)
+    assert store.review.known(me, soon).due == tuple(missed)
+    assert store.review.known(me, soon).missed == tuple(reversed(missed))
+    assert store.review.due_count(me, at(12 * 60 * MINUTE)) == 2  # what was right is not due the same day
+    assert store.review.due_count(me, in_days) == 9
+    drill = store.play.begin_drill(me, "due", soon)
     assert [step.scenario for step in store.play.state(me, drill.id).steps][:2] == missed
-    drill = store.play.begin_drill(me, "missed", after_a_minute)
+    drill = store.play.begin_drill(me, "missed", soon)
     assert drill.count == 2
-    cards = {card.scenario: card for card in store.review.progress(me, after_a_minute).cards}
+    cards = {card.scenario: card for card in store.review.progress(me, soon).cards}
     assert [card.is_due for card in cards.values()].count(True) == 2
     assert (cards[missed[0]].seen, cards[missed[0]].missed) == (1, 1)
 

@@ -17,7 +17,7 @@ const SECTIONS = [
           ["control", "The one protection that fits best. Whoever can name it has understood why; whoever only says no has not."],
         ],
       },
-      "Default-deny is not deny-everything. What nobody listed does not leave. What is listed has to leave, or the agent cannot work, and people switch the protection off. So a wrong block costs points as a leak does, and nearly half of every round is legitimate. Whoever denies everything gets a D, and so does whoever allows everything.",
+      "Default-deny is not deny-everything. What nobody listed does not leave. What is listed has to leave, or the agent cannot work, and people switch the protection off. So a wrong block costs points too, 25 where a leak costs 50, and nearly half of every round is legitimate. Whoever denies everything gets a D, and so does whoever allows everything.",
       "The parts are scored apart, since people are often right without knowing why: 50 points for the decision, 30 for the control, 20 for the risk.",
     ],
   },
