@@ -104,10 +104,9 @@ function Findings({ lint, go }) {
       <span class="tag">${one.severity}</span> <code>${one.code}</code><p><${Sentence} text=${yours(one.message)} /></p>${one.better && html`<p class="soft">Better: <${Sentence} text=${one.better} /></p>`}</li>`)}</ol>`}</section>`;
 }
 
-/** What the executor needs, so that nobody has to guess hosts; ports, methods and paths show in the examples. */
+/** What the executor needs, in full, so that nobody has to guess. */
 function Needs({ needs }) {
   return html`<details class="panel needs" open><summary><h2>What the work needs</h2> <span class="soft">${needs.length} places and programs; scroll for more</span></summary>
-    <p class="soft">With examples; the work may use another method of the same place as well, such as HEAD beside GET. A replay says what breaks.</p>
     <ul class="scroll" tabindex="0" aria-label="What the work needs">${needs.map((one) => html`<li><p><code><strong><${Breakable} text=${one.host} /></strong></code> <span class="soft">${one.class}, ${one.watched ? "under record" : "straight"}</span></p>
       <p><${Sentence} text=${one.what} /></p>
       <ul>${one.examples.map((example) => html`<li><code><${Breakable} text=${plain(example.attempt)} /></code> <span class="soft">${[example.phase, example.identity === "grader" && "grader", ...example.answers].filter(Boolean).join(", ")}</span></li>`)}</ul></li>`)}</ul>
