@@ -71,9 +71,9 @@ FLOOR = (
 
 
 def compare_goals(results: dict[str, Any]) -> list[list[str]]:
-    """Return a table: goal, limit, reached, whether."""
+    """Return a table: goal, limit, reached, whether; of the parts that this run measured."""
     cells = [["goal", "to reach", "reached", ""]]
-    for goal in GOALS:
+    for goal in (goal for goal in GOALS if goal.part in results):
         rows = results.get(goal.part)
         row = find_row(rows, goal.row)
         sign = "≥" if goal.is_least else "≤"
@@ -87,6 +87,8 @@ def compare_goals(results: dict[str, Any]) -> list[list[str]]:
 def compare_floor(results: dict[str, Any]) -> Iterator[list[str]]:
     """Yield the comparison with each peer that has to be left behind."""
     for what, part, row_name, key, others, is_more_better in FLOOR:
+        if part not in results:
+            continue
         mine = find_row(results.get(part), row_name)
         for name in others:
             theirs = find_row(results.get(part), name)

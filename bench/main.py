@@ -23,7 +23,6 @@ import start
 
 FULL = path.Size(rounds=3, concurrency=32, seconds=5, bulk_bytes=4_000_000_000, idle_tunnels=1000)
 QUICK = path.Size(rounds=3, concurrency=32, seconds=1, bulk_bytes=500_000_000, idle_tunnels=1000)
-PARTS = ("start", "exec", "path", "engine", "ledger", "lab")
 
 
 def main() -> None:
@@ -56,7 +55,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="under three minutes; noisier")
     parser.add_argument("--only", help="of the data path, only rows whose name has this in it (and direct)")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--parts", nargs="+", choices=report.PARTS, default=report.PARTS)
     parser.add_argument("--publish", action="store_true", help="write the tables into docs/benchmarks.md")
     parser.add_argument("--install", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()

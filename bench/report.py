@@ -11,6 +11,7 @@ from typing import Any
 
 from goals import compare_goals
 
+PARTS = ("start", "exec", "path", "engine", "ledger", "lab")
 Column = tuple[str, Callable[[dict[str, Any]], Any]]
 
 
@@ -103,8 +104,9 @@ LAB: list[Column] = [
 def sections(results: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
     """Return title and table of every part that was measured."""
     found = []
-    if set(results) >= {"start", "path", "engine", "ledger"}:
-        found.append(("Goals", compare_goals(results)))
+    goals = compare_goals(results)
+    if len(goals) > 1:
+        found.append(("Goals of the lab" if set(results) & set(PARTS) == {"lab"} else "Goals", goals))
     if "start" in results:
         found.append(("Cold start", table(START, results["start"])))
     if "exec" in results:
@@ -166,13 +168,20 @@ def markdown(results: dict[str, Any]) -> str:
 
 
 BEGIN, END = "<!-- figures: bench/run --publish writes them -->", "<!-- end of figures -->"
+# The lab has no peers to stand beside, so its figures may come from a run of their own.
+LAB_BEGIN, LAB_END = "<!-- figures of the lab: the same, or with --parts lab -->", "<!-- end of the lab's -->"
 
 
 def publish(results: dict[str, Any], page: Path) -> None:
     """Put the tables of this run between the marks of a page."""
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n\n{markdown(results)}\n{END}{after}")
+    common = {key: results[key] for key in ("machine", "versions", "quick")}
+    lab = {"lab": results["lab"]} if "lab" in results else {}
+    rest = {key: value for key, value in results.items() if key not in (*common, "lab", "missing")}
+    for begin, end, parts in ((BEGIN, END, rest), (LAB_BEGIN, LAB_END, lab)):
+        if parts:
+            before, _, old = page.read_text().partition(begin)
+            _, _, after = old.partition(end)
+            page.write_text(f"{before}{begin}\n\n{markdown({**common, **parts})}\n{end}{after}")
 
 
 def row_of(cells: list[str]) -> str:
