@@ -114,18 +114,21 @@ def test_at_twice_the_text_size_nothing_is_wider_than_the_window(open_lab: Calla
 
 def test_what_has_the_focus_is_not_under_the_bar(open_lab: Callable[..., Page]) -> None:
     """WCAG 2.2, success criterion 2.4.11: focus not obscured."""
-    page = open_lab("focus", viewport={"width": 1180, "height": 560})
+    page = open_lab("focus")
     player = Player(page)
     player.start(tier=1)
-    reached = set()
-    for key, times in (("Tab", 40), ("ArrowDown", 24)):
-        for _ in range(times):
-            player.press(key)
-            name, is_covered = page.evaluate(UNDER_THE_BAR)
-            assert not is_covered, f"{key}: {name}"
-            reached.add(name)
-        player.tab_to("input[name=control]")
-    assert reached >= {"decision", "risk", "control"}
+    for height in range(420, 720, 40):  # what comes to lie at the edge differs from event to event
+        page.set_viewport_size({"width": 1180, "height": height})
+        page.evaluate("document.activeElement.blur(), scrollTo(0, 0)")
+        reached = set()
+        for key, times in (("Tab", 25), ("ArrowDown", 24)):
+            for _ in range(times):
+                player.press(key)
+                name, is_covered = page.evaluate(UNDER_THE_BAR)
+                assert not is_covered, f"{height}, {key}: {name}"
+                reached.add(name)
+            player.tab_to("input[name=control]")
+        assert reached >= {"decision", "risk", "control"}
 
 
 UNDER_THE_BAR = """() => {
