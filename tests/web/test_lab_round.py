@@ -344,17 +344,16 @@ def test_where_the_line_alone_says_otherwise_the_page_says_so(player: Player) ->
     assert page.get_by_text("It says so of the line alone.").count() == 1
 
 
-def shown_line(page: Page, number: int) -> bool:
-    """Whether a line of the card is inside its box."""
-    return bool(
-        page.evaluate(
-            """(number) => {
-                const box = document.querySelector('.card .lines').getBoundingClientRect();
-                const line = document.querySelectorAll('.card .lines li')[number - 1].getBoundingClientRect();
-                return line.top >= box.top - 2 && line.bottom <= box.bottom + 2;
-            }""",
-            number,
-        )
+def wait_for_line(page: Page, number: int) -> None:
+    """Wait until a line of the card is inside its box: the page scrolls it there after it has drawn it."""
+    until(
+        page,
+        """(number) => {
+            const box = document.querySelector('.card .lines').getBoundingClientRect();
+            const line = document.querySelectorAll('.card .lines li')[number - 1].getBoundingClientRect();
+            return line.top >= box.top - 2 && line.bottom <= box.bottom + 2;
+        }""",
+        number,
     )
 
 
@@ -363,11 +362,11 @@ def test_the_card_begins_at_its_rules_and_an_answer_wins_over_a_search(player: P
     player.start(tier=1)
     lines = player.ask("/api/card")["lines"]
     rules = next(at for at, text in enumerate(lines, 1) if text.startswith("rules:"))
-    assert shown_line(page, rules)
+    wait_for_line(page, rules)
     page.get_by_label("Find").fill("unknown: deny")
     last = next(at for at, text in reversed(list(enumerate(lines, 1))) if "unknown: deny" in text)
     until(page, "document.querySelectorAll('.card .target').length === 1")
-    assert shown_line(page, last)
+    wait_for_line(page, last)
     page.evaluate("document.activeElement.blur()")
     for _ in range(9):
         player.answer_right()
@@ -380,12 +379,12 @@ def test_the_card_begins_at_its_rules_and_an_answer_wins_over_a_search(player: P
     until(
         page, "(one) => document.querySelector('.card .target .number').innerText === one", str(rests["line"])
     )
-    assert shown_line(page, rests["line"])
+    wait_for_line(page, rests["line"])
     assert page.get_by_label("Find").input_value() == "unknown: deny"
     page.get_by_label("Find").fill("")
     page.evaluate("document.activeElement.blur()")
     player.next()
-    assert shown_line(page, rules)
+    wait_for_line(page, rules)
 
 
 def test_the_attempt_stays_in_view_while_its_panel_is_scrolled_away(player: Player) -> None:
