@@ -130,10 +130,9 @@ def test_it_listens_on_loopback_and_nowhere_else(server: LabServer) -> None:
         pass
 
 
+@pytest.mark.needs("ordinary-user")  # for root no browser is opened
 def test_the_browser_is_opened_with_an_address_good_for_one_use(tmp_path: Path) -> None:
     """A stand-in for xdg-open notes its arguments, which every user of the machine could read."""
-    if os.geteuid() == 0:
-        pytest.skip("root opens no browser")
     opener = tmp_path / "bin" / "xdg-open"
     opener.parent.mkdir()
     opener.write_text(
