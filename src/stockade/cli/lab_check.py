@@ -126,9 +126,11 @@ def report_lines(pack: Pack, rows: Sequence[RowCheck], *, is_live: bool) -> list
             lines.append(f"{row.id}  {row.attempt}")
             lines += [f"    {problem}" for problem in row.problems]
     bad = counts[Standing.DIFFERS] + counts[Standing.LEAKED]
-    agreeing = f"{len(rows) - bad} agree with their keys" if bad else "all agree with their keys"
-    how = f"{tried} were tried for real" if is_live else "nothing was tried for real"
-    lines.append(f"{agreeing}; {how}" + (f"; {bad} differ" if bad else ""))
+    agreeing = (
+        f"agree with their keys: {len(rows) - bad} of {len(rows)}" if bad else "all agree with their keys"
+    )
+    how = f"tried for real: {tried}" if is_live else "nothing was tried for real"
+    lines.append(f"{agreeing}; {how}" + (f"; different: {bad}" if bad else ""))
     return lines
 
 

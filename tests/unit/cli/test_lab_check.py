@@ -48,7 +48,7 @@ def test_a_key_that_differs_is_code_2_and_says_which_part(
     assert main(["lab", "check", "--no-live", str(pack)]) == 2
     out = capsys.readouterr().out
     assert "the engine calls the risk benign, the key ssrf" in out
-    assert "1 differ" in out
+    assert "different: 1" in out
 
 
 def test_a_pack_that_does_not_load_is_code_2_with_file_and_line(
